@@ -1,0 +1,232 @@
+package procrun
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+	v1 "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/trainyard/trainyard/internal/procrun/pid1"
+)
+
+// container is a command with its supervisor, before, while and after it runs.
+type container struct {
+	id        string
+	sandboxID string
+	config    *v1.ContainerConfig
+	logPath   string
+	created   int64
+
+	starting sync.Mutex // held while the container starts
+
+	mu      sync.Mutex // guards what follows
+	started int64
+	ended   *ending
+
+	supervisor *supervisor
+	mount, pid *os.File // namespaces, for exec
+	spec       pid1.Spec
+	console    *console
+	done       chan struct{} // closed when the container has ended and its log is complete
+}
+
+// ending is how a container ended.
+type ending struct {
+	At       int64  `json:"at"`
+	ExitCode int32  `json:"exitCode"`
+	Reason   string `json:"reason"`
+	Message  string `json:"message,omitempty"`
+}
+
+func (c *container) name() string { return c.config.GetMetadata().GetName() }
+
+func (c *container) state() v1.ContainerState {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.ended != nil:
+		return v1.ContainerState_CONTAINER_EXITED
+	case c.started != 0:
+		return v1.ContainerState_CONTAINER_RUNNING
+	}
+	return v1.ContainerState_CONTAINER_CREATED
+}
+
+// CreateContainer checks and records a container; nothing runs yet.
+func (r *Runtime) CreateContainer(_ context.Context, sandboxID string, config *v1.ContainerConfig, pod *v1.PodSandboxConfig) (string, error) {
+	s, err := r.sandbox(sandboxID)
+	if err != nil {
+		return "", err
+	}
+	c := &container{
+		id: newID(), sandboxID: sandboxID, config: config, created: time.Now().UnixNano(), done: make(chan struct{}),
+	}
+	if config.GetLogPath() != "" {
+		c.logPath = filepath.Join(pod.GetLogDirectory(), config.GetLogPath())
+	}
+	if c.spec, err = r.specify(s, c); err != nil {
+		return "", fmt.Errorf("creating container %q of pod %s: %w", c.name(), s.name(), err)
+	}
+	r.mu.Lock()
+	r.containers[c.id] = c
+	r.mu.Unlock()
+	r.saveContainer(c)
+	r.tell(v1.ContainerEventType_CONTAINER_CREATED_EVENT, c.id, s)
+	return c.id, nil
+}
+
+// StartContainer starts the command. A command that cannot be started leaves the container exited with the reason.
+func (r *Runtime) StartContainer(_ context.Context, id string) error {
+	c, err := r.container(id)
+	if err != nil {
+		return err
+	}
+	s, err := r.sandbox(c.sandboxID)
+	if err != nil {
+		return err
+	}
+	c.starting.Lock()
+	defer c.starting.Unlock()
+	if state := c.state(); state != v1.ContainerState_CONTAINER_CREATED {
+		return fmt.Errorf("starting container %q of pod %s: it is %s", c.name(), s.name(), state)
+	}
+	if err := r.start(s, c); err != nil {
+		code := 128
+		var failure *pid1.Failure
+		if errors.As(err, &failure) {
+			code = failure.ExitCode
+		}
+		r.end(s, c, ending{ExitCode: int32(code), Reason: "StartError", Message: err.Error()})
+		return fmt.Errorf("starting container %q of pod %s: %w", c.name(), s.name(), err)
+	}
+	r.saveContainer(c)
+	r.tell(v1.ContainerEventType_CONTAINER_STARTED_EVENT, c.id, s)
+	go r.watch(s, c)
+	return nil
+}
+
+func (r *Runtime) start(s *sandbox, c *container) error {
+	namespaces, err := s.namespaces()
+	if err != nil {
+		return err
+	}
+	defer closeAll(namespaces)
+	console, err := openConsole(c)
+	if err != nil {
+		return err
+	}
+	l := launching{spec: c.spec, namespaces: namespaces, flags: unix.CLONE_NEWNS, streams: console.theirs}
+	if s.options().GetPid() == v1.NamespaceMode_CONTAINER {
+		l.flags |= unix.CLONE_NEWPID
+	}
+	supervisor, err := launch(l)
+	console.closeTheirs()
+	if err != nil {
+		console.close()
+		return err
+	}
+	console.begin()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.supervisor, c.console, c.started = supervisor, console, time.Now().UnixNano()
+	// Where this fails the container has ended already, and nothing can be run in it.
+	c.mount, _ = os.Open(fmt.Sprintf("/proc/%d/ns/mnt", supervisor.process.Pid))
+	c.pid, _ = os.Open(fmt.Sprintf("/proc/%d/ns/pid", supervisor.process.Pid))
+	return nil
+}
+
+// watch waits for the container's end.
+func (r *Runtime) watch(s *sandbox, c *container) {
+	code, err := c.supervisor.wait()
+	c.console.end()
+	end := ending{ExitCode: int32(code), Reason: "Completed"}
+	if code != 0 {
+		end.Reason = "Error"
+	}
+	if err != nil {
+		end = ending{ExitCode: 255, Reason: "Unknown", Message: err.Error()}
+	}
+	r.end(s, c, end)
+}
+
+// end records the container's end and tells those who wait for it.
+func (r *Runtime) end(s *sandbox, c *container, end ending) {
+	end.At = time.Now().UnixNano()
+	c.mu.Lock()
+	c.ended = &end
+	closeAll([]*os.File{c.mount, c.pid})
+	c.mount, c.pid = nil, nil
+	c.mu.Unlock()
+	r.saveContainer(c)
+	close(c.done)
+	r.tell(v1.ContainerEventType_CONTAINER_STOPPED_EVENT, c.id, s)
+}
+
+// StopContainer asks the command to end and kills it with all its children when timeout seconds have passed.
+func (r *Runtime) StopContainer(ctx context.Context, id string, timeout int64) error {
+	c, err := r.container(id)
+	if err != nil {
+		return nil // stopping what is gone is no error
+	}
+	c.starting.Lock()   // let a start that is under way come to its end
+	c.starting.Unlock() //nolint:staticcheck // nothing to do in between
+	if c.state() != v1.ContainerState_CONTAINER_RUNNING {
+		return nil
+	}
+	if timeout > 0 {
+		c.supervisor.signal(stopSignal(c.config.GetStopSignal()))
+		grace := time.NewTimer(time.Duration(timeout) * time.Second)
+		defer grace.Stop()
+		select {
+		case <-c.done:
+			return nil
+		case <-grace.C:
+		case <-ctx.Done():
+			return fmt.Errorf("stopping container %q: %w", c.name(), ctx.Err())
+		}
+	}
+	c.supervisor.kill()
+	select {
+	case <-c.done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("killing container %q: %w", c.name(), ctx.Err())
+	}
+}
+
+func stopSignal(s v1.Signal) syscall.Signal {
+	if s == v1.Signal_RUNTIME_DEFAULT {
+		return syscall.SIGTERM
+	}
+	if n := unix.SignalNum(s.String()); n != 0 {
+		return n
+	}
+	return syscall.SIGTERM
+}
+
+// RemoveContainer removes a container and its record, killing it if it still runs.
+func (r *Runtime) RemoveContainer(ctx context.Context, id string) error {
+	c, err := r.container(id)
+	if err != nil {
+		return nil
+	}
+	if err := r.StopContainer(ctx, id, 0); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	delete(r.containers, id)
+	s := r.sandboxes[c.sandboxID]
+	r.mu.Unlock()
+	_ = os.Remove(r.containerRecord(id))
+	if s != nil {
+		r.tell(v1.ContainerEventType_CONTAINER_DELETED_EVENT, id, s)
+	}
+	return nil
+}

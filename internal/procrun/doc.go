@@ -1,0 +1,15 @@
+// Package procrun is a container runtime that runs containers as processes of this machine. It implements the
+// interfaces through which kubelet drives a runtime (CRI), in process: no socket, no image, no container engine. The
+// machine with what is installed on it is the image of every container; what a container gets of its own is its
+// processes, its network and its mounts.
+//
+// A pod sandbox (sandbox.go) is a set of namespaces held open by file descriptors, joined to the pod network by a
+// bridge (network.go). A container (container.go) is a command under a supervisor, package pid1, which is this
+// executable started again; the program must therefore link this package, and nothing else is needed. Output goes
+// to kubelet's log files (log.go). exec, attach and port-forward are served by kubelet's own streaming library
+// (streaming.go). Records on disk (record.go) tell the next start what ran and how it ended.
+//
+// The surroundings are expected to be an enclave: the calling process is the first of its own PID namespace, in a
+// private mount namespace and a network namespace of its own, and looks like root there. Whatever is created here
+// therefore ends with the process, however it ends.
+package procrun

@@ -1,0 +1,115 @@
+package pid1
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// stage is an existing directory on which a file system can be prepared before it is moved to its place. One of
+// /proc's serves, as no volume ever covers it.
+const stage = "/proc/tty"
+
+// noise tells the devices of a machine that no container needs and that would only make a mirrored /dev large.
+func noise(device string) bool {
+	for _, kind := range []string{"tty", "vcs", "loop", "ram"} {
+		if strings.HasPrefix(device, kind) && device != "tty" && device != "loop-control" {
+			return true
+		}
+	}
+	return false
+}
+
+// mirror covers dir with a file system in memory that shows the same entries, each bound to the original, so that
+// entries can be added which the machine lacks. Unless dir is in memory anyway the mirror becomes read-only in the
+// end: a file written there would be lost without a word otherwise.
+func (v *View) mirror(dir string) error {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	if err := syscall.Mount("tmpfs", stage, "tmpfs", 0, "mode=0755"); err != nil {
+		return err
+	}
+	// Unbindable while it is filled: a copy of a directory above it must not hold the half-made mirror itself.
+	if err := syscall.Mount("", stage, "", syscall.MS_UNBINDABLE, ""); err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if dir == "/dev" && noise(entry.Name()) {
+			continue
+		}
+		if err := show(dir, entry); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if err := os.Chmod(stage, info.Mode()); err != nil {
+		return err
+	}
+	if !v.ReadOnly && inMemory(dir) {
+		v.made[dir] = true
+	} else {
+		v.made[dir], v.mirrors = true, append(v.mirrors, dir)
+	}
+	return moveOnto(dir)
+}
+
+// show makes the entry of dir appear on the stage.
+func show(dir string, entry fs.DirEntry) error {
+	original, image := filepath.Join(dir, entry.Name()), filepath.Join(stage, entry.Name())
+	switch {
+	case entry.Type()&fs.ModeSymlink != 0:
+		target, err := os.Readlink(original)
+		if err != nil {
+			return err
+		}
+		return os.Symlink(target, image)
+	case original == "/dev/ptmx":
+		// The device finds its terminals next to itself, which a bind mount of a single file cannot offer.
+		return os.Symlink("pts/ptmx", image)
+	case entry.IsDir():
+		if err := os.Mkdir(image, 0o755); err != nil {
+			return err
+		}
+	default:
+		file, err := os.Create(image)
+		if err != nil {
+			return err
+		}
+		_ = file.Close()
+	}
+	return syscall.Mount(original, image, "", syscall.MS_BIND|syscall.MS_REC, "")
+}
+
+// moveOnto moves what is on the stage over dir. Nothing can cover the root: it is exchanged.
+func moveOnto(dir string) error {
+	if err := syscall.Mount("", stage, "", syscall.MS_PRIVATE, ""); err != nil {
+		return err
+	}
+	if dir != "/" {
+		return syscall.Mount(stage, dir, "", syscall.MS_MOVE, "")
+	}
+	if err := os.Chdir(stage); err != nil {
+		return err
+	}
+	if err := syscall.PivotRoot(".", "."); err != nil {
+		return err
+	}
+	if err := syscall.Unmount(".", syscall.MNT_DETACH); err != nil {
+		return err
+	}
+	return os.Chdir("/")
+}
+
+func inMemory(dir string) bool {
+	const tmpfs = 0x01021994
+	var st syscall.Statfs_t
+	return syscall.Statfs(dir, &st) == nil && st.Type == tmpfs
+}
