@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/opencontainers/cgroups"
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 
@@ -27,13 +28,17 @@ type container struct {
 	starting sync.Mutex // held while the container starts
 
 	mu      sync.Mutex // guards what follows
-	started int64
-	ended   *ending
+	started   int64
+	ended     *ending
+	resources *v1.LinuxContainerResources
 
 	supervisor *supervisor
 	mount, pid *os.File // namespaces, for exec
 	spec       pid1.Spec
 	console    *console
+	group      cgroups.Manager          // nil: no limits
+	execs      map[*supervisor]struct{} // commands run in the container besides its own
+	sampled    sample
 	done       chan struct{} // closed when the container has ended and its log is complete
 }
 
@@ -67,6 +72,7 @@ func (r *Runtime) CreateContainer(_ context.Context, sandboxID string, config *v
 	}
 	c := &container{
 		id: newID(), sandboxID: sandboxID, config: config, created: time.Now().UnixNano(), done: make(chan struct{}),
+		execs: map[*supervisor]struct{}{}, resources: config.GetLinux().GetResources(),
 	}
 	if config.GetLogPath() != "" {
 		c.logPath = filepath.Join(pod.GetLogDirectory(), config.GetLogPath())
@@ -122,7 +128,15 @@ func (r *Runtime) start(s *sandbox, c *container) error {
 	if err != nil {
 		return err
 	}
-	l := launching{spec: c.spec, namespaces: namespaces, flags: unix.CLONE_NEWNS, streams: console.theirs}
+	group, err := r.limits.group(c.id, c.resources)
+	if err != nil {
+		console.closeTheirs()
+		console.close()
+		return err
+	}
+	l := launching{
+		spec: c.spec, namespaces: namespaces, flags: unix.CLONE_NEWNS, streams: console.theirs, place: placeIn(group),
+	}
 	if s.options().GetPid() == v1.NamespaceMode_CONTAINER {
 		l.flags |= unix.CLONE_NEWPID
 	}
@@ -130,12 +144,13 @@ func (r *Runtime) start(s *sandbox, c *container) error {
 	console.closeTheirs()
 	if err != nil {
 		console.close()
+		remove(group)
 		return err
 	}
 	console.begin()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.supervisor, c.console, c.started = supervisor, console, time.Now().UnixNano()
+	c.supervisor, c.console, c.group, c.started = supervisor, console, group, time.Now().UnixNano()
 	// Where this fails the container has ended already, and nothing can be run in it.
 	c.mount, _ = os.Open(fmt.Sprintf("/proc/%d/ns/mnt", supervisor.process.Pid))
 	c.pid, _ = os.Open(fmt.Sprintf("/proc/%d/ns/pid", supervisor.process.Pid))
@@ -150,6 +165,9 @@ func (r *Runtime) watch(s *sandbox, c *container) {
 	if code != 0 {
 		end.Reason = "Error"
 	}
+	if code != 0 && outOfMemory(c.group) {
+		end.Reason = "OOMKilled"
+	}
 	if err != nil {
 		end = ending{ExitCode: 255, Reason: "Unknown", Message: err.Error()}
 	}
@@ -163,7 +181,10 @@ func (r *Runtime) end(s *sandbox, c *container, end ending) {
 	c.ended = &end
 	closeAll([]*os.File{c.mount, c.pid})
 	c.mount, c.pid = nil, nil
+	group := c.group
+	c.group = nil
 	c.mu.Unlock()
+	remove(group)
 	r.saveContainer(c)
 	close(c.done)
 	r.tell(v1.ContainerEventType_CONTAINER_STOPPED_EVENT, c.id, s)

@@ -17,7 +17,7 @@ func (c *container) status() *v1.ContainerStatus {
 		Image: image, ImageRef: imageID(image), ImageId: imageID(image),
 		Labels: c.config.GetLabels(), Annotations: c.config.GetAnnotations(), Mounts: c.config.GetMounts(),
 		LogPath: c.logPath, StopSignal: c.config.GetStopSignal(),
-		Resources: &v1.ContainerResources{Linux: c.config.GetLinux().GetResources()},
+		Resources: &v1.ContainerResources{Linux: c.resources},
 		User: &v1.ContainerUser{Linux: &v1.LinuxContainerUser{
 			Uid: int64(c.spec.User.UID), Gid: int64(c.spec.User.GID), SupplementalGroups: groups(c.spec.User.Groups),
 		}},

@@ -70,6 +70,7 @@ func (r *Runtime) exec(ctx context.Context, id string, cmd []string, e execution
 	if err != nil {
 		return fmt.Errorf("running %q in container %q: %w", strings.Join(cmd, " "), c.name(), err)
 	}
+	defer c.track(supervisor)()
 	stop := context.AfterFunc(ctx, supervisor.kill)
 	defer stop()
 	if e.started != nil {
@@ -103,6 +104,18 @@ func (r *Runtime) exec(ctx context.Context, id string, cmd []string, e execution
 	return nil
 }
 
+// track counts a command as part of the container until the returned function is called.
+func (c *container) track(s *supervisor) func() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.execs[s] = struct{}{}
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.execs, s)
+	}
+}
+
 // writeTo writes to a client that may have gone, or never wanted this stream.
 func writeTo(w io.Writer) func([]byte) {
 	return func(data []byte) {
@@ -131,6 +144,7 @@ func (r *Runtime) launchIn(c *container, cmd []string, streams *streams, tty boo
 		return nil, errNotRunning
 	}
 	own, err := duplicate(c.mount, c.pid)
+	group := c.group
 	c.mu.Unlock()
 	if err != nil {
 		return nil, err
@@ -138,6 +152,7 @@ func (r *Runtime) launchIn(c *container, cmd []string, streams *streams, tty boo
 	defer closeAll(own)
 	return launch(launching{
 		spec: spec, namespaces: append(namespaces[:3:3], own[1]), mount: own[0], streams: streams.theirs,
+		place: placeIn(group),
 	})
 }
 

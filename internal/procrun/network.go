@@ -109,6 +109,8 @@ func (n *network) allocate() (netip.Addr, error) {
 	}
 }
 
+// release gives an address back. The pod's interface goes with its namespace, which the kernel does for many pods at
+// once; removing it here would hold up all others for some ten milliseconds.
 func (n *network) release(addr netip.Addr) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -159,13 +161,6 @@ func (n *network) configure(pod *netlink.Handle, addr netip.Addr) error {
 		}
 	}
 	return nil
-}
-
-// leave removes a pod's interface at once; it would go with its namespace too, but only some time later.
-func (n *network) leave(id string) {
-	if link, err := n.host.LinkByName("veth" + id[:11]); err == nil {
-		_ = n.host.LinkDel(link)
-	}
 }
 
 var everywhere = netip.PrefixFrom(netip.IPv4Unspecified(), 0)

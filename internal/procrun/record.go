@@ -86,6 +86,7 @@ func (r *Runtime) load() {
 			return err
 		}
 		c.sandboxID, c.logPath, c.created, c.started, c.ended = f.SandboxID, f.LogPath, f.Created, f.Started, f.Ended
+		c.resources = c.config.GetLinux().GetResources()
 		close(c.done)
 		r.containers[id] = c
 		if c.ended == nil {

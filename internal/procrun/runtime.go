@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	cri "k8s.io/cri-api/pkg/apis"
@@ -27,6 +28,9 @@ type Runtime struct {
 	network *network
 	streams streaming.Server
 	events  events
+	limits  *limits
+	// terminals says that /dev/pts is mounted by us.
+	terminals bool
 
 	mu         sync.RWMutex
 	sandboxes  map[string]*sandbox
@@ -43,6 +47,8 @@ func New(config Config) (*Runtime, error) {
 		}
 	}
 	r.load()
+	r.limits = newLimits(config.Cgroup)
+	r.mountTerminals()
 	var err error
 	if r.network, err = newNetwork(config); err != nil {
 		return nil, err
@@ -51,6 +57,13 @@ func New(config Config) (*Runtime, error) {
 		return nil, err
 	}
 	return r, nil
+}
+
+// mountTerminals gives the enclave terminals of its own, which a mirror of /dev can offer to everybody. Where that is
+// refused, the machine's are there.
+func (r *Runtime) mountTerminals() {
+	err := unix.Mount("devpts", "/dev/pts", "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620")
+	r.terminals = err == nil
 }
 
 func (r *Runtime) dir(elem ...string) string {
@@ -71,6 +84,10 @@ func (r *Runtime) Close(ctx context.Context) error {
 		r.stopSandbox(s)
 	}
 	r.network.close()
+	r.limits.close()
+	if r.terminals {
+		_ = unix.Unmount("/dev/pts", unix.MNT_DETACH)
+	}
 	return nil
 }
 

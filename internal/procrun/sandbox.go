@@ -240,7 +240,6 @@ func (r *Runtime) stopSandbox(s *sandbox) bool {
 		}
 	}
 	if s.ip.IsValid() {
-		r.network.leave(s.id)
 		r.network.release(s.ip)
 		s.ip = netip.Addr{}
 	}

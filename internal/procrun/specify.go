@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/user"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -68,17 +69,18 @@ func (r *Runtime) mounts(s *sandbox, volumes []*v1.Mount) ([]pid1.Mount, error) 
 		mounts = append(mounts, pid1.Mount{Source: r.dir("pods", s.id, "shm"), Target: "/dev/shm"})
 	}
 	for _, m := range volumes {
+		source, target := filepath.Clean(m.GetHostPath()), filepath.Join("/", m.GetContainerPath())
 		if m.GetImage().GetImage() != "" {
-			return nil, fmt.Errorf("volume at %s is of an image, and the local cluster has none", m.GetContainerPath())
+			return nil, fmt.Errorf("volume at %s is of an image, and the local cluster has none", target)
 		}
-		if !exists(m.GetHostPath()) {
-			if err := os.MkdirAll(m.GetHostPath(), 0o755); err != nil {
-				return nil, fmt.Errorf("creating %s to mount at %s: %w", m.GetHostPath(), m.GetContainerPath(), err)
+		if !exists(source) {
+			if err := os.MkdirAll(source, 0o755); err != nil {
+				return nil, fmt.Errorf("creating %s to mount at %s: %w", source, target, err)
 			}
 		}
-		mounts = slices.DeleteFunc(mounts, func(o pid1.Mount) bool { return o.Target == m.GetContainerPath() })
+		mounts = slices.DeleteFunc(mounts, func(o pid1.Mount) bool { return o.Target == target })
 		mounts = append(mounts, pid1.Mount{
-			Source: m.GetHostPath(), Target: m.GetContainerPath(),
+			Source: source, Target: target,
 			ReadOnly: m.GetReadonly(), RecursiveReadOnly: m.GetRecursiveReadOnly(),
 		})
 	}

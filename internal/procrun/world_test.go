@@ -15,7 +15,7 @@ import (
 
 // world is a runtime with a directory of its own.
 type world struct {
-	*testing.T
+	testing.TB
 	*Runtime
 	dir string
 }
@@ -23,7 +23,7 @@ type world struct {
 const patient = 30 * time.Second
 
 // newWorld starts a runtime, with the changes to its configuration that matter to the test.
-func newWorld(t *testing.T, changes ...func(*Config)) *world {
+func newWorld(t testing.TB, changes ...func(*Config)) *world {
 	t.Helper()
 	dir := t.TempDir()
 	config := Config{
@@ -45,7 +45,7 @@ func newWorld(t *testing.T, changes ...func(*Config)) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{T: t, Runtime: r, dir: dir}
+	w := &world{TB: t, Runtime: r, dir: dir}
 	t.Cleanup(func() {
 		if err := r.Close(context.Background()); err != nil {
 			t.Error(err)
@@ -177,4 +177,13 @@ func (w *world) eventually(condition func() bool, what string) {
 			w.Fatalf("not within %s: %s", patient, what)
 		}
 	}
+}
+
+// file writes a file in the world's directory.
+func (w *world) file(name, content string) string {
+	w.Helper()
+	path := filepath.Join(w.dir, name)
+	w.must(os.MkdirAll(filepath.Dir(path), 0o755))
+	w.must(os.WriteFile(path, []byte(content), 0o644))
+	return path
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 )
@@ -24,7 +23,7 @@ func noise(device string) bool {
 }
 
 // mirror covers dir with a file system in memory that shows the same entries, each bound to the original, so that
-// entries can be added which the machine lacks. Unless dir is in memory anyway the mirror becomes read-only in the
+// entries can be added which the machine lacks. Unless dir is volatile anyway the mirror becomes read-only in the
 // end: a file written there would be lost without a word otherwise.
 func (v *View) mirror(dir string) error {
 	info, err := os.Stat(dir)
@@ -53,17 +52,16 @@ func (v *View) mirror(dir string) error {
 	if err := os.Chmod(stage, info.Mode()); err != nil {
 		return err
 	}
-	if !v.ReadOnly && inMemory(dir) {
-		v.made[dir] = true
-	} else {
-		v.made[dir], v.mirrors = true, append(v.mirrors, dir)
+	v.made[dir] = true
+	if v.ReadOnly || !volatile(dir) {
+		v.mirrors = append(v.mirrors, dir)
 	}
 	return moveOnto(dir)
 }
 
 // show makes the entry of dir appear on the stage.
 func show(dir string, entry fs.DirEntry) error {
-	original, image := filepath.Join(dir, entry.Name()), filepath.Join(stage, entry.Name())
+	original, image := join(dir, entry.Name()), join(stage, entry.Name())
 	switch {
 	case entry.Type()&fs.ModeSymlink != 0:
 		target, err := os.Readlink(original)
@@ -108,8 +106,9 @@ func moveOnto(dir string) error {
 	return os.Chdir("/")
 }
 
-func inMemory(dir string) bool {
+// volatile tells whether what is written to dir is gone with the machine's next start anyway.
+func volatile(dir string) bool {
 	const tmpfs = 0x01021994
 	var st syscall.Statfs_t
-	return syscall.Statfs(dir, &st) == nil && st.Type == tmpfs
+	return dir == "/run" || syscall.Statfs(dir, &st) == nil && st.Type == tmpfs
 }

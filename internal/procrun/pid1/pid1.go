@@ -8,14 +8,14 @@
 // where it belongs; the pipe then stays open, and its closing means "end everything at once". On the status pipe goes
 // one Failure if the command could not be started; its closing without one means that the command runs.
 //
-// The package imports the standard library only. Go initialises packages by dependency and then by path, so that
-// this init runs, and never returns, before those of the large packages the executable is otherwise made of.
+// Go initialises packages by dependency and then by path, so that this init runs, and never returns, before those of
+// the large packages the executable is otherwise made of. For that the package imports only those of the standard
+// library that are themselves initialised early: path/filepath, for one, comes after all of Kubernetes.
 package pid1
 
 import (
 	"encoding/json"
 	"os"
-	"runtime/debug"
 	"syscall"
 )
 
@@ -23,7 +23,7 @@ import (
 const Name = "trainyard-init"
 
 // Environ is the environment of the supervisor itself, which keeps it small: the command's comes with the Spec.
-var Environ = []string{"GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1"}
+var Environ = []string{"GOMAXPROCS=1", "GOGC=20", "GODEBUG=asyncpreemptoff=1"}
 
 const (
 	controlFD = 3
@@ -66,7 +66,6 @@ func init() {
 	if len(os.Args) == 0 || os.Args[0] != Name {
 		return
 	}
-	debug.SetGCPercent(20)
 	syscall.CloseOnExec(controlFD)
 	syscall.CloseOnExec(statusFD)
 	_ = syscall.SetNonblock(controlFD, true) // pollable: a blocking read would cost a thread

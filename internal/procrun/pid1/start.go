@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -80,10 +79,7 @@ func checkDir(dir string) error {
 // lookPath finds the command as the container's own environment would.
 func lookPath(name, dir string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
-		path := name
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(dir, path)
-		}
+		path := from(dir, name)
 		return path, executable(name, path)
 	}
 	for _, entry := range env {
@@ -91,11 +87,8 @@ func lookPath(name, dir string, env []string) (string, error) {
 		if !isPath {
 			continue
 		}
-		for _, folder := range filepath.SplitList(list) {
-			if !filepath.IsAbs(folder) {
-				folder = filepath.Join(dir, folder)
-			}
-			if path := filepath.Join(folder, name); executable(name, path) == nil {
+		for folder := range strings.SplitSeq(list, ":") {
+			if path := join(from(dir, folder), name); executable(name, path) == nil {
 				return path, nil
 			}
 		}

@@ -3,7 +3,6 @@ package pid1
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -24,7 +23,7 @@ type View struct {
 	mirrors []string        // those among them that are to be read-only in the end
 }
 
-// Mount puts Source, a file or directory of the machine, at Target.
+// Mount puts Source, a file or directory of the machine, at Target. Both are absolute and clean paths.
 type Mount struct {
 	Source, Target    string
 	ReadOnly          bool
@@ -67,7 +66,7 @@ func (v *View) Build() error {
 	return nil
 }
 
-func depth(path string) int { return strings.Count(filepath.Clean(path), "/") }
+func depth(path string) int { return strings.Count(path, "/") }
 
 // place attaches a picked-up tree at its target, whose path is followed as the container sees it.
 func (v *View) place(t tree, m Mount, earlier []Mount) error {
@@ -90,11 +89,11 @@ func (v *View) place(t tree, m Mount, earlier []Mount) error {
 
 // make creates the missing part of a mount point below an existing directory and returns the whole path.
 func (v *View) make(dir string, missing []string, asDir bool, volumes []Mount) (string, error) {
-	path := filepath.Join(append([]string{dir}, missing...)...)
+	path := join(dir, strings.Join(missing, "/"))
 	create := func() error {
 		folder := path
 		if !asDir {
-			folder = filepath.Dir(path)
+			folder = parent(path)
 		}
 		if err := os.MkdirAll(folder, 0o755); err != nil {
 			return err
@@ -120,7 +119,7 @@ func (v *View) make(dir string, missing []string, asDir bool, volumes []Mount) (
 	if err := create(); err != nil {
 		return "", err
 	}
-	for folder := filepath.Dir(path); folder != dir; folder = filepath.Dir(folder) {
+	for folder := parent(path); folder != dir; folder = parent(folder) {
 		v.made[folder] = true
 	}
 	if asDir {
@@ -140,10 +139,10 @@ func resolve(path string) (existing string, missing []string, err error) {
 	existing, missing = "/", split(path)
 	for links := 0; len(missing) > 0; {
 		if missing[0] == ".." {
-			existing, missing = filepath.Dir(existing), missing[1:]
+			existing, missing = parent(existing), missing[1:]
 			continue
 		}
-		next := filepath.Join(existing, missing[0])
+		next := join(existing, missing[0])
 		info, err := os.Lstat(next)
 		switch {
 		case os.IsNotExist(err):
@@ -161,7 +160,7 @@ func resolve(path string) (existing string, missing []string, err error) {
 		if err != nil {
 			return "", nil, err
 		}
-		if filepath.IsAbs(target) {
+		if strings.HasPrefix(target, "/") {
 			existing = "/"
 		}
 		missing = append(split(target), missing[1:]...)
@@ -169,6 +168,24 @@ func resolve(path string) (existing string, missing []string, err error) {
 	return existing, nil, nil
 }
 
+// split returns the elements of a path, without those that mean nothing.
 func split(path string) []string {
-	return strings.FieldsFunc(filepath.Clean(path), func(r rune) bool { return r == '/' })
+	return slices.DeleteFunc(strings.Split(path, "/"), func(e string) bool { return e == "" || e == "." })
+}
+
+// join, parent and from are those of path/filepath, for clean paths.
+func join(dir, name string) string { return strings.TrimSuffix(dir, "/") + "/" + name }
+
+func parent(path string) string {
+	if i := strings.LastIndexByte(path, '/'); i > 0 {
+		return path[:i]
+	}
+	return "/"
+}
+
+func from(dir, path string) string {
+	if strings.HasPrefix(path, "/") {
+		return path
+	}
+	return join(dir, path)
 }

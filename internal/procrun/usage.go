@@ -1,0 +1,135 @@
+package procrun
+
+import (
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/opencontainers/cgroups"
+)
+
+// usage is what a container uses.
+type usage struct {
+	cpu                     uint64 // nanoseconds since the start
+	memory, workingSet, rss uint64 // bytes
+	faults, majorFaults     uint64
+	processes               uint64
+}
+
+// groupUsage reads a container's usage from its control group.
+func groupUsage(group cgroups.Manager) (usage, error) {
+	stats, err := group.GetStats()
+	if err != nil {
+		return usage{}, err
+	}
+	memory := stats.MemoryStats
+	u := usage{
+		cpu: stats.CpuStats.CpuUsage.TotalUsage, memory: memory.Usage.Usage, processes: stats.PidsStats.Current,
+		rss: first(memory.Stats, "total_rss", "anon"), workingSet: memory.Usage.Usage,
+		faults: first(memory.Stats, "total_pgfault", "pgfault"), majorFaults: first(memory.Stats, "total_pgmajfault", "pgmajfault"),
+	}
+	// What the kernel can drop at any time is not part of the working set.
+	u.workingSet -= min(u.workingSet, first(memory.Stats, "total_inactive_file", "inactive_file"))
+	return u, nil
+}
+
+// first returns the first of the values that is there: version 1 and 2 call them differently.
+func first(values map[string]uint64, names ...string) uint64 {
+	for _, name := range names {
+		if value, ok := values[name]; ok {
+			return value
+		}
+	}
+	return 0
+}
+
+// processes are those of the enclave at one moment.
+type processes struct {
+	children map[int][]int
+	stat     map[int][]string // fields of /proc/PID/stat after the name
+}
+
+func readProcesses() processes {
+	p := processes{children: map[int][]int{}, stat: map[int][]string{}}
+	entries, _ := os.ReadDir("/proc")
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			continue
+		}
+		text, err := os.ReadFile("/proc/" + entry.Name() + "/stat")
+		if err != nil {
+			continue
+		}
+		// The name in parentheses may hold anything.
+		fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+		if len(fields) < 22 {
+			continue
+		}
+		parent, _ := strconv.Atoi(fields[1])
+		p.stat[pid], p.children[parent] = fields, append(p.children[parent], pid)
+	}
+	return p
+}
+
+// Fields of /proc/PID/stat after the name, and the unit of its times, which is the same on all Linux machines.
+const (
+	statMinorFaults = 7
+	statMajorFaults = 9
+	statUserTime    = 11 // then system time, and both of the children waited for
+	tick            = 10_000_000
+)
+
+// below returns the processes at and below the roots.
+func (p processes) below(roots []int) []int {
+	var found []int
+	for queue := slices.Clone(roots); len(queue) > 0; queue = queue[1:] {
+		if _, exists := p.stat[queue[0]]; exists {
+			found = append(found, queue[0])
+		}
+		queue = append(queue, p.children[queue[0]]...)
+	}
+	return found
+}
+
+// usage adds up the processes at and below the roots. The memory that processes share is counted once, as much as
+// the one that shares most has of it.
+func (p processes) usage(roots []int) usage {
+	var u usage
+	var shared uint64
+	for _, pid := range p.below(roots) {
+		fields := p.stat[pid]
+		for i := range 4 {
+			u.cpu += number(fields[statUserTime+i]) * tick
+		}
+		u.faults += number(fields[statMinorFaults])
+		u.majorFaults += number(fields[statMajorFaults])
+		u.processes++
+		resident, common := memoryOf(pid)
+		u.rss += resident - min(resident, common)
+		shared = max(shared, common)
+	}
+	u.memory = u.rss + shared
+	u.workingSet = u.memory
+	return u
+}
+
+// memoryOf returns the resident memory of a process, and how much of it may be shared with others.
+func memoryOf(pid int) (resident, shared uint64) {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
+	if err != nil {
+		return 0, 0
+	}
+	fields := strings.Fields(string(text))
+	if len(fields) < 3 {
+		return 0, 0
+	}
+	page := uint64(os.Getpagesize())
+	return number(fields[1]) * page, number(fields[2]) * page
+}
+
+func number(s string) uint64 {
+	n, _ := strconv.ParseUint(s, 10, 64)
+	return n
+}
