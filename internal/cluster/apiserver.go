@@ -1,0 +1,241 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/endpoints/filters"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/util/notfoundhandler"
+	"k8s.io/client-go/rest"
+	cliflag "k8s.io/component-base/cli/flag"
+	aggregator "k8s.io/kube-aggregator/pkg/apiserver"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	controlplane "k8s.io/kubernetes/pkg/controlplane/apiserver"
+)
+
+// apiServer says how to run kube-apiserver in this process.
+type apiServer struct {
+	etcd      string       // the store's endpoint
+	pki       *pki         //
+	listener  net.Listener // where it serves; its address must be reachable from this process
+	advertise net.IP       // where pods reach it, as the endpoint of Service kubernetes
+	services  string       // the range of Services' addresses
+	auditLog  string       // a file that gets one line per request, or ""
+	bare      bool         // without a controller manager: pods need no service account
+	install   []installAPI // API groups served beside Kubernetes' own
+}
+
+// installAPI adds an API group to the server before it starts.
+type installAPI func(*genericapiserver.GenericAPIServer) error
+
+// start runs the server until ctx ends and returns once it is healthy, with an administrator's configuration.
+// stopped is closed when it has ended.
+func (a *apiServer) start(ctx context.Context) (admin *rest.Config, stopped <-chan struct{}, err error) {
+	server, err := a.build(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("building the API server: %w", err)
+	}
+	prepared, err := server.PrepareRun()
+	if err != nil {
+		return nil, nil, fmt.Errorf("preparing the API server: %w", err)
+	}
+	failed := make(chan error, 1)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		failed <- prepared.Run(ctx)
+	}()
+	admin, err = a.adminConfig()
+	if err != nil {
+		return nil, nil, err
+	}
+	return admin, done, a.awaitReady(ctx, admin, failed)
+}
+
+// build does what kube-apiserver's command does between its flags and its start, with our API groups added.
+func (a *apiServer) build(ctx context.Context) (*aggregator.APIAggregator, error) {
+	completed, err := a.options(ctx)
+	if err != nil {
+		return nil, err
+	}
+	unfinished, err := app.NewConfig(completed)
+	if err != nil {
+		return nil, err
+	}
+	config, err := unfinished.Complete()
+	if err != nil {
+		return nil, err
+	}
+	notFound := notfoundhandler.New(config.KubeAPIs.ControlPlane.Generic.Serializer, filters.NoMuxAndDiscoveryIncompleteKey)
+	extensions, err := config.ApiExtensions.New(genericapiserver.NewEmptyDelegateWithCustomHandler(notFound))
+	if err != nil {
+		return nil, err
+	}
+	kube, err := config.KubeAPIs.New(extensions.GenericAPIServer)
+	if err != nil {
+		return nil, err
+	}
+	for _, install := range a.install {
+		if err := install(kube.ControlPlane.GenericAPIServer); err != nil {
+			return nil, err
+		}
+	}
+	crds := extensions.Informers.Apiextensions().V1().CustomResourceDefinitions()
+	crdsEnabled := config.ApiExtensions.GenericConfig.MergedResourceConfig.ResourceEnabled(
+		apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"))
+	return controlplane.CreateAggregatorServer(config.Aggregator, kube.ControlPlane.GenericAPIServer, crds, crdsEnabled, priorities())
+}
+
+func (a *apiServer) options(ctx context.Context) (options.CompletedOptions, error) {
+	var none options.CompletedOptions
+	port := a.listener.Addr().(*net.TCPAddr).Port
+	serving, err := a.pki.server("apiserver",
+		[]string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"},
+		[]net.IP{net.IPv4(127, 0, 0, 1), a.advertise, firstAddress(a.services)})
+	if err != nil {
+		return none, err
+	}
+	kubelet, err := a.pki.client("apiserver-kubelet", "kube-apiserver", "system:masters")
+	if err != nil {
+		return none, err
+	}
+	s := options.NewServerRunOptions()
+	args := []string{
+		"--etcd-servers=" + a.etcd,
+		fmt.Sprintf("--secure-port=%d", port),
+		"--advertise-address=" + a.advertise.String(),
+		"--service-cluster-ip-range=" + a.services,
+		"--tls-cert-file=" + serving.certFile,
+		"--tls-private-key-file=" + serving.keyFile,
+		"--client-ca-file=" + a.pki.path("ca.crt"),
+		"--authorization-mode=RBAC",
+		"--anonymous-auth=false",
+		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
+		"--service-account-key-file=" + a.pki.path("service-accounts.key"),
+		"--service-account-signing-key-file=" + a.pki.path("service-accounts.key"),
+		"--kubelet-preferred-address-types=InternalIP",
+		"--kubelet-client-certificate=" + kubelet.certFile,
+		"--kubelet-client-key=" + kubelet.keyFile,
+		"--kubelet-certificate-authority=" + a.pki.path("ca.crt"),
+		"--endpoint-reconciler-type=master-count",
+		"--runtime-config=scheduling.k8s.io/v1alpha2=true",
+		"--allow-privileged=true",
+		"--profiling=false",
+		"--enable-admission-plugins=ResourceQuota,LimitRanger",
+		"--max-requests-inflight=2000",
+		"--max-mutating-requests-inflight=1000",
+		"--shutdown-delay-duration=0s",
+	}
+	if a.bare {
+		args = append(args, "--disable-admission-plugins=ServiceAccount")
+	}
+	if a.auditLog != "" {
+		policy, err := auditPolicy(a.auditLog)
+		if err != nil {
+			return none, err
+		}
+		args = append(args, "--audit-log-path="+a.auditLog, "--audit-policy-file="+policy, "--audit-log-mode=blocking")
+	}
+	if err := parse(s.Flags(), args); err != nil {
+		return none, err
+	}
+	s.SecureServing.Listener = a.listener
+	completed, err := s.Complete(ctx)
+	if err != nil {
+		return none, err
+	}
+	return completed, utilerrors.NewAggregate(completed.Validate())
+}
+
+// priorities orders API groups for clients that name a resource without its group: Kubernetes' own come before ours.
+func priorities() map[schema.GroupVersion]controlplane.APIServicePriority {
+	all := controlplane.DefaultGenericAPIServicePriorities()
+	for i, gv := range legacyscheme.Scheme.PrioritizedVersionsAllGroups() {
+		if _, known := all[gv]; !known {
+			all[gv] = controlplane.APIServicePriority{Group: int32(17000 - i), Version: int32(1000 - i)}
+		}
+	}
+	all[metricsVersion] = controlplane.APIServicePriority{Group: 100, Version: 100}
+	return all
+}
+
+func (a *apiServer) adminConfig() (*rest.Config, error) {
+	pair, err := a.pki.client("admin", "trainyard-admin", "system:masters")
+	if err != nil {
+		return nil, err
+	}
+	return &rest.Config{
+		Host: fmt.Sprintf("https://127.0.0.1:%d", a.listener.Addr().(*net.TCPAddr).Port),
+		TLSClientConfig: rest.TLSClientConfig{
+			CAData: a.pki.caPEM, CertData: pair.certPEM, KeyData: pair.keyPEM,
+		},
+		QPS: -1,
+	}, nil
+}
+
+// awaitReady returns when /readyz says ok.
+func (a *apiServer) awaitReady(ctx context.Context, admin *rest.Config, failed <-chan error) error {
+	client, err := rest.HTTPClientFor(admin)
+	if err != nil {
+		return err
+	}
+	last := errors.New("no answer yet")
+	err = wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
+		select {
+		case err := <-failed:
+			return false, fmt.Errorf("the API server ended: %w", err)
+		default:
+		}
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, admin.Host+"/readyz", nil)
+		if err != nil {
+			return false, err
+		}
+		response, err := client.Do(request)
+		if err != nil {
+			last = err
+			return false, nil
+		}
+		_ = response.Body.Close()
+		last = fmt.Errorf("/readyz answers %s", response.Status)
+		return response.StatusCode == http.StatusOK, nil
+	})
+	if wait.Interrupted(err) {
+		return fmt.Errorf("waiting for the API server: %w: %w", err, last)
+	}
+	return err
+}
+
+// parse sets a component's options by its own flags, the interface Kubernetes documents and keeps stable.
+func parse(named cliflag.NamedFlagSets, args []string) error {
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	for _, set := range named.FlagSets {
+		flags.AddFlagSet(set)
+	}
+	if err := flags.Parse(args); err != nil {
+		return fmt.Errorf("setting %s: %w", strings.Join(args, " "), err)
+	}
+	return nil
+}
+
+// firstAddress is the first usable address of a range: that of Service kubernetes.
+func firstAddress(cidr string) net.IP {
+	_, network, err := net.ParseCIDR(cidr)
+	if err != nil {
+		return nil
+	}
+	ip := network.IP.To4()
+	return net.IPv4(ip[0], ip[1], ip[2], ip[3]+1)
+}

@@ -1,0 +1,44 @@
+package cluster
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// message is what the cluster tells the process that started it.
+type message struct {
+	Step       string   // what it starts next
+	Error      string   // why it could not start
+	Kubeconfig []byte   // it is ready; how to reach it
+	Notes      []string // … and what cannot be had on this machine
+}
+
+// newControl makes the two ends of the conversation between a cluster and the process that started it.
+func newControl() (ours net.Conn, theirs *os.File, err error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("making the control socket: %w", err)
+	}
+	if ours, err = fileConn(pair[0]); err != nil {
+		return nil, nil, err
+	}
+	return ours, os.NewFile(uintptr(pair[1]), "control"), nil
+}
+
+// fileConn is a connection over a socket that this process has open.
+func fileConn(fd int) (net.Conn, error) {
+	file := os.NewFile(uintptr(fd), "socket")
+	defer file.Close() //nolint:errcheck // FileConn has its own copy
+	conn, err := net.FileConn(file)
+	if err != nil {
+		return nil, fmt.Errorf("taking over a socket: %w", err)
+	}
+	return conn, nil
+}
+
+// tell sends a message; when nobody listens any more the cluster is about to end anyway.
+func tell(control net.Conn, m message) { _ = json.NewEncoder(control).Encode(m) }

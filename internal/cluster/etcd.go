@@ -1,0 +1,63 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"time"
+
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.uber.org/zap"
+)
+
+// startEtcd runs the store in this process. It is reached by a socket in its folder, so that it needs no port and the
+// folder's permissions guard it.
+func startEtcd(ctx context.Context, dir string, log *zap.Logger) (endpoint string, stop func(), err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", nil, fmt.Errorf("creating the store's folder: %w", err)
+	}
+	config := embed.NewConfig()
+	config.Name = "trainyard"
+	config.Dir = dir
+	config.ZapLoggerBuilder = embed.NewZapLoggerBuilder(log)
+	config.WarningUnaryRequestDuration = time.Second
+	config.AutoCompactionMode = embed.CompactorModePeriodic
+	config.AutoCompactionRetention = "15m"
+	config.QuotaBackendBytes = 4 << 30
+	folder, err := os.Open(dir)
+	if err != nil {
+		return "", nil, fmt.Errorf("opening the store's folder: %w", err)
+	}
+	client := socketURL(folder, "client")
+	config.ListenClientUrls = []url.URL{client}
+	config.ListenPeerUrls = nil // there is one member; the addresses that it advertises by default are never used
+	config.InitialCluster = config.InitialClusterFromName(config.Name)
+
+	server, err := embed.StartEtcd(config)
+	if err != nil {
+		_ = folder.Close()
+		return "", nil, fmt.Errorf("starting etcd in %s: %w", dir, err)
+	}
+	select {
+	case <-server.Server.ReadyNotify():
+		return client.String(), func() { server.Close(); _ = folder.Close() }, nil
+	case err = <-server.Err():
+	case <-ctx.Done():
+		err = ctx.Err()
+	case <-time.After(time.Minute):
+		err = errors.New("not ready within a minute")
+	}
+	server.Close()
+	_ = folder.Close()
+	return "", nil, fmt.Errorf("starting etcd in %s: %w", dir, err)
+}
+
+// socketURL names a socket in a folder by the folder's descriptor: the path of a socket may have 107 bytes only, and data
+// directories can be deep.
+func socketURL(folder *os.File, name string) url.URL {
+	path := fmt.Sprintf("/proc/self/fd/%d/%s.sock", folder.Fd(), name)
+	_ = os.Remove(path) // left by a process that was killed; the data directory's lock says nobody listens there
+	return url.URL{Scheme: "unix", Path: path}
+}

@@ -1,0 +1,45 @@
+package cluster
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"sync"
+
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/rest"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	"k8s.io/klog/v2"
+)
+
+// featureGates are Kubernetes' gates that differ from their defaults here. Gates are one set for a whole process.
+func featureGates() map[string]bool {
+	return map[string]bool{
+		"GenericWorkload":        true, // PodGroups
+		"GangScheduling":         true, // … that are scheduled together or not at all
+		"KubeletInUserNamespace": true, // an ordinary user's cluster lives in a user namespace
+	}
+}
+
+// prepareProcess sets what Kubernetes' components share in one process, once: feature gates, and one logger for all.
+var prepareProcess = sync.OnceValue(func() error {
+	// Every component configures logging when it starts; the second would be refused.
+	logsapi.ReapplyHandling = logsapi.ReapplyHandlingIgnoreUnchanged
+	rest.SetDefaultWarningHandler(rest.NoWarnings{})
+	if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(featureGates()); err != nil {
+		return fmt.Errorf("setting feature gates: %w", err)
+	}
+	return nil
+})
+
+// logTo sends what the components log to a writer.
+func logTo(w io.Writer) {
+	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
+	klog.InitFlags(flags)
+	_ = flags.Set("logtostderr", "false")
+	_ = flags.Set("alsologtostderr", "false")
+	_ = flags.Set("stderrthreshold", "FATAL")
+	_ = flags.Set("one_output", "true")
+	klog.SetOutput(w)
+	klog.ClearLogger()
+}

@@ -1,0 +1,126 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+	cri "k8s.io/cri-api/pkg/apis"
+	"k8s.io/kubernetes/pkg/kubelet/cm"
+	"k8s.io/kubernetes/pkg/kubelet/config"
+	"k8s.io/kubernetes/pkg/kubelet/container"
+	"k8s.io/kubernetes/pkg/kubelet/status"
+)
+
+// gpuResource is the resource that pods ask GPUs by.
+const gpuResource corev1.ResourceName = "nvidia.com/gpu"
+
+// findGPUs lists the UUIDs of the machine's NVIDIA GPUs; without a driver there are none.
+func findGPUs(ctx context.Context) []string {
+	out, err := exec.CommandContext(ctx, "nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader").Output()
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(string(out))
+}
+
+// gpuManager is kubelet's view of the machine's devices. It counts GPUs as node capacity and gives each container
+// GPUs of its own through CUDA_VISIBLE_DEVICES. Limits of CPU and memory are the runtime's work.
+type gpuManager struct {
+	cm.ContainerManager
+	gpus []string
+
+	mu     sync.Mutex
+	active cm.ActivePodsFunc
+	given  map[gpuHolder][]string
+}
+
+type gpuHolder struct {
+	pod       types.UID
+	container string
+}
+
+func newGPUManager(gpus []string) *gpuManager {
+	return &gpuManager{ContainerManager: cm.NewStubContainerManager(), gpus: gpus, given: map[gpuHolder][]string{}}
+}
+
+// Start keeps the way to ask which pods still hold their GPUs.
+func (g *gpuManager) Start(ctx context.Context, node *corev1.Node, active cm.ActivePodsFunc, getNode cm.GetNodeFunc, sources config.SourcesReady, pods status.PodStatusProvider, runtime cri.RuntimeService, localStorage bool) error {
+	g.mu.Lock()
+	g.active = active
+	g.mu.Unlock()
+	return g.ContainerManager.Start(ctx, node, active, getNode, sources, pods, runtime, localStorage)
+}
+
+// GetDevicePluginResourceCapacity is the number of GPUs, where there are any.
+func (g *gpuManager) GetDevicePluginResourceCapacity() (capacity, allocatable corev1.ResourceList, removed []string) {
+	if len(g.gpus) == 0 {
+		return nil, nil, nil
+	}
+	all := corev1.ResourceList{gpuResource: *resource.NewQuantity(int64(len(g.gpus)), resource.DecimalSI)}
+	return all, all, nil
+}
+
+// GetResources gives a container the GPUs it asks for. A restarted container gets those it had.
+func (g *gpuManager) GetResources(_ context.Context, pod *corev1.Pod, c *corev1.Container) (*container.RunContainerOptions, error) {
+	wanted := c.Resources.Limits[gpuResource]
+	if wanted.IsZero() {
+		return &container.RunContainerOptions{}, nil
+	}
+	gpus, err := g.give(gpuHolder{pod.UID, c.Name}, int(wanted.Value()))
+	if err != nil {
+		return nil, fmt.Errorf("container %s of pod %s/%s: %w", c.Name, pod.Namespace, pod.Name, err)
+	}
+	visible := strings.Join(gpus, ",")
+	return &container.RunContainerOptions{Envs: []container.EnvVar{
+		{Name: "CUDA_VISIBLE_DEVICES", Value: visible},
+		{Name: "NVIDIA_VISIBLE_DEVICES", Value: visible},
+	}}, nil
+}
+
+func (g *gpuManager) give(holder gpuHolder, n int) ([]string, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if had := g.given[holder]; len(had) == n {
+		return had, nil
+	}
+	taken := g.taken(holder.pod)
+	var free []string
+	for _, gpu := range g.gpus {
+		if !taken[gpu] {
+			free = append(free, gpu)
+		}
+	}
+	if len(free) < n {
+		return nil, fmt.Errorf("wants %d GPUs, %d of %d are free", n, len(free), len(g.gpus))
+	}
+	g.given[holder] = free[:n]
+	return free[:n], nil
+}
+
+// taken forgets the holders that are gone and tells which GPUs the others hold. The asking pod counts as there: kubelet
+// may not list it among the active ones yet.
+func (g *gpuManager) taken(asking types.UID) map[string]bool {
+	alive := map[types.UID]bool{asking: true}
+	if g.active != nil {
+		for _, pod := range g.active() {
+			alive[pod.UID] = true
+		}
+	}
+	taken := map[string]bool{}
+	for holder, gpus := range g.given {
+		if !alive[holder.pod] {
+			delete(g.given, holder)
+			continue
+		}
+		for _, gpu := range gpus {
+			taken[gpu] = true
+		}
+	}
+	return taken
+}

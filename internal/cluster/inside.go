@@ -1,0 +1,220 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/rest"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/trainyard/trainyard/internal/enclave"
+	"github.com/trainyard/trainyard/internal/procrun"
+)
+
+// Addon is something more that runs in the cluster's process, once the API server answers.
+type Addon struct {
+	Name string
+	Run  func(ctx context.Context, admin *rest.Config) error
+}
+
+// processName is what a cluster's process is called in a process list, and how it knows what it is.
+const processName = "trainyard-cluster"
+
+// The files that the parent hands over.
+const (
+	controlFD = 3 + iota
+	portFD
+	uplinkFD
+	lockFD
+)
+
+// Main is the cluster's process. It returns at once in any other.
+func Main(addons ...Addon) {
+	if os.Args[0] != processName {
+		return
+	}
+	control, err := fileConn(controlFD)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	if err := live(ctx, control, addons); err != nil {
+		klog.ErrorS(err, "The local cluster ended")
+		tell(control, message{Error: err.Error()})
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// live is the life of the cluster, from its first breath to its last.
+func live(ctx context.Context, control net.Conn, addons []Addon) error {
+	syscall.CloseOnExec(lockFD)
+	if err := enclave.Enter(); err != nil {
+		return err
+	}
+	c := &inhabitant{control: control}
+	if err := json.NewDecoder(control).Decode(&c.options); err != nil {
+		return fmt.Errorf("learning what to start: %w", err)
+	}
+	for _, addon := range addons {
+		if !slices.Contains(c.options.Without, addon.Name) {
+			c.addons = append(c.addons, addon)
+		}
+	}
+	logTo(os.Stderr)
+	if err := prepareProcess(); err != nil {
+		return err
+	}
+	return c.run(ctx)
+}
+
+// inhabitant is the cluster as it sees itself.
+type inhabitant struct {
+	options Options
+	control net.Conn
+	addons  []Addon
+
+	outside net.Addr // where the API server is reached from outside the enclave
+	pki     *pki
+	runtime *procrun.Runtime
+	meter   *meter
+	notes   []string
+	failed  chan error // a part that must not end has ended
+}
+
+// run starts the parts, says when they are ready, and stops them when ctx ends.
+func (c *inhabitant) run(ctx context.Context) error {
+	c.failed = make(chan error, 16)
+	living, end := context.WithCancel(context.Background()) // the parts end after the pods
+	defer end()
+	etcd, stopEtcd, err := c.ground(ctx)
+	if err != nil {
+		return err
+	}
+	defer stopEtcd()
+	defer c.runtime.Close(context.Background()) //nolint:errcheck // it is the last thing anyone does here
+
+	c.step("API server")
+	admin, apiStopped, err := c.startAPIServer(living, etcd)
+	if err != nil {
+		return err
+	}
+	c.step("controllers, scheduler and kubelet")
+	if err := c.startParts(living, admin); err != nil {
+		return err
+	}
+	kubeconfig, err := encodeKubeconfig(c.clientConfig(admin))
+	if err != nil {
+		return err
+	}
+	tell(c.control, message{Kubeconfig: kubeconfig, Notes: c.notes})
+
+	select {
+	case <-ctx.Done():
+	case err = <-c.failed:
+	}
+	if closeErr := c.runtime.Close(context.Background()); closeErr != nil {
+		err = errors.Join(err, fmt.Errorf("stopping the pods: %w", closeErr))
+	}
+	end()
+	select {
+	case <-apiStopped:
+	case <-time.After(stopTime): // a watcher that does not let go
+	}
+	return err
+}
+
+const stopTime = 3 * time.Second
+
+func (c *inhabitant) step(name string) { tell(c.control, message{Step: name}) }
+
+func (c *inhabitant) dir(name string) string { return filepath.Join(c.options.DataDir, name) }
+
+// ground lays what the API server and the pods stand on: certificates, the store, the runtime with its network.
+func (c *inhabitant) ground(ctx context.Context) (etcd string, stopEtcd func(), err error) {
+	c.step("store and network")
+	var all errgroup.Group
+	all.Go(func() (err error) {
+		etcd, stopEtcd, err = startEtcd(ctx, c.dir("etcd"), etcdLog())
+		return err
+	})
+	all.Go(func() (err error) {
+		c.pki, err = openPKI(c.dir("pki"), time.Now())
+		return err
+	})
+	all.Go(func() error { return c.startRuntime(ctx) })
+	err = all.Wait()
+	return etcd, stopEtcd, err
+}
+
+// startRuntime makes the pods' network and what starts them.
+func (c *inhabitant) startRuntime(ctx context.Context) (err error) {
+	config := procrun.Config{
+		Root:     c.dir("runtime"),
+		WorkDir:  c.options.WorkDir,
+		Env:      c.options.Env,
+		Bridge:   bridgeName,
+		Pods:     podRange,
+		Node:     nodeAddress,
+		Gateway:  gateway,
+		Services: serviceRange,
+		Cgroup:   cgroupName(c.options.DataDir),
+		GPUs:     findGPUs(ctx),
+		Grace:    c.options.Grace,
+	}
+	if uid, gid, ok := enclave.Outside(); ok && uid != 0 {
+		config.User = &procrun.User{UID: uint32(uid), GID: uint32(gid)}
+	}
+	if c.runtime, err = procrun.New(config); err != nil {
+		return fmt.Errorf("starting the container runtime: %w", err)
+	}
+	c.notes = c.runtime.Notes()
+	if err := serveServices(); err != nil {
+		return err
+	}
+	if err := attachUplink(os.NewFile(uplinkFD, "uplink")); err != nil {
+		c.notes = append(c.notes, fmt.Sprintf("pods do not reach the machine's network: %v", err))
+		return nil
+	}
+	return defaultRoute()
+}
+
+// startAPIServer serves inside the enclave, where pods and the other parts reach it, and on the port that the parent opened.
+func (c *inhabitant) startAPIServer(ctx context.Context, etcd string) (*rest.Config, <-chan struct{}, error) {
+	outside, err := net.FileListener(os.NewFile(portFD, "port"))
+	if err != nil {
+		return nil, nil, fmt.Errorf("taking over the API server's port: %w", err)
+	}
+	c.outside = outside.Addr()
+	inside, err := net.Listen("tcp4", fmt.Sprintf("0.0.0.0:%d", insidePort))
+	if err != nil {
+		return nil, nil, fmt.Errorf("opening the API server's port: %w", err)
+	}
+	pods := &lateLabels{}
+	c.meter = newMeter(func(ctx context.Context) ([]*runtimeapi.ContainerStats, error) {
+		return c.runtime.ListContainerStats(ctx, nil)
+	}, machineUse)
+	server := &apiServer{
+		etcd: etcd, pki: c.pki, listener: newJointListener(inside, outside),
+		advertise: nodeAddress.AsSlice(), services: serviceRange.String(), auditLog: c.options.AuditLog,
+		install: []installAPI{metricsAPI(c.meter, nodeName, pods.of)},
+	}
+	admin, stopped, err := server.start(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return admin, stopped, pods.watch(ctx, admin)
+}

@@ -1,0 +1,191 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"go.opentelemetry.io/otel/trace/noop"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	cri "k8s.io/cri-api/pkg/apis"
+	"k8s.io/kubernetes/cmd/kubelet/app"
+	"k8s.io/kubernetes/cmd/kubelet/app/options"
+	"k8s.io/kubernetes/pkg/kubelet"
+	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
+	"k8s.io/kubernetes/pkg/kubelet/server"
+	"k8s.io/kubernetes/pkg/kubelet/util"
+	"k8s.io/kubernetes/pkg/util/oom"
+	"k8s.io/kubernetes/pkg/volume"
+	"k8s.io/kubernetes/pkg/volume/configmap"
+	"k8s.io/kubernetes/pkg/volume/downwardapi"
+	"k8s.io/kubernetes/pkg/volume/emptydir"
+	"k8s.io/kubernetes/pkg/volume/hostpath"
+	"k8s.io/kubernetes/pkg/volume/projected"
+	"k8s.io/kubernetes/pkg/volume/secret"
+	"k8s.io/kubernetes/pkg/volume/util/hostutil"
+	"k8s.io/kubernetes/pkg/volume/util/subpath"
+	"k8s.io/mount-utils"
+)
+
+// node says how to run kubelet in this process.
+type node struct {
+	name    string
+	ip      net.IP
+	dir     string // kubelet's own folder
+	pki     *pki
+	client  *rest.Config
+	runtime cri.RuntimeService
+	images  cri.ImageManagerService
+	gpus    []string
+}
+
+const (
+	kubeletPort   = 10250
+	clusterDomain = "cluster.local"
+	maxPods       = 1000
+)
+
+// start runs kubelet until ctx ends.
+func (n *node) start(ctx context.Context) error {
+	config, err := n.config()
+	if err != nil {
+		return err
+	}
+	flags := options.NewKubeletFlags()
+	flags.RootDirectory = n.dir
+	flags.HostnameOverride = n.name
+	flags.NodeIP = n.ip.String()
+	flags.NodeLabels = map[string]string{"trainyard.dev/local": "true"}
+	deps, err := n.dependencies(config)
+	if err != nil {
+		return err
+	}
+	s := &options.KubeletServer{KubeletFlags: *flags, KubeletConfiguration: *config}
+	if err := options.ValidateKubeletServer(s); err != nil {
+		return fmt.Errorf("configuring kubelet: %w", err)
+	}
+	if err := app.RunKubelet(ctx, s, deps); err != nil {
+		return fmt.Errorf("starting kubelet: %w", err)
+	}
+	return nil
+}
+
+func (n *node) config() (*kubeletconfig.KubeletConfiguration, error) {
+	c, err := options.NewKubeletConfiguration()
+	if err != nil {
+		return nil, fmt.Errorf("configuring kubelet: %w", err)
+	}
+	logs := filepath.Join(n.dir, "logs")
+	kubelet.ContainerLogsDir = filepath.Join(n.dir, "containers") // else it makes links in the machine's /var/log
+	for _, dir := range []string{logs, kubelet.ContainerLogsDir} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("creating a folder for logs: %w", err)
+		}
+	}
+	resolv := filepath.Join(n.dir, "resolv.conf")
+	if err := os.WriteFile(resolv, fmt.Appendf(nil, "nameserver %s\n", n.ip), 0o600); err != nil {
+		return nil, fmt.Errorf("writing resolv.conf: %w", err)
+	}
+	c.ContainerRuntimeEndpoint = "unix:///in-process"
+	c.PodLogsDir = logs
+	c.ResolverConfig = resolv
+	c.ClusterDNS = []string{n.ip.String()}
+	c.ClusterDomain = clusterDomain
+	c.Address = n.ip.String()
+	c.Port = kubeletPort
+	c.HealthzPort = 0
+	c.ReadOnlyPort = 0
+	c.EnableServer = true
+	c.Authentication.X509.ClientCAFile = n.pki.path("ca.crt")
+	c.Authentication.Webhook.Enabled = false
+	c.Authentication.Anonymous.Enabled = false
+	c.Authorization.Mode = kubeletconfig.KubeletAuthorizationModeAlwaysAllow
+	c.MaxPods = maxPods
+	c.PodPidsLimit = -1
+	c.SerializeImagePulls = false
+	c.RegistryPullQPS = 0
+	c.EventRecordQPS = 0
+	c.KubeAPIQPS, c.KubeAPIBurst = 1000, 2000
+	c.ConfigMapAndSecretChangeDetectionStrategy = kubeletconfig.WatchChangeDetectionStrategy
+	c.SyncFrequency.Duration = 10 * time.Second // how soon a changed configMap shows in its volume
+	c.NodeStatusUpdateFrequency.Duration = 10 * time.Second
+	c.NodeStatusReportFrequency.Duration = time.Minute
+	c.CgroupsPerQOS = false
+	c.EnforceNodeAllocatable = nil
+	c.LocalStorageCapacityIsolation = false
+	c.MakeIPTablesUtilChains = false
+	c.FailSwapOn = false
+	c.FailCgroupV1 = false
+	c.EvictionHard = map[string]string{} // the machine is a person's: a full disk is theirs to see, not ours to evict for
+	c.ImageGCHighThresholdPercent, c.ImageGCLowThresholdPercent = 100, 99
+	c.EnableControllerAttachDetach = false
+	c.ContainerLogMaxSize = "50Mi"
+	c.ContainerLogMaxFiles = 5
+	c.ProtectKernelDefaults = false
+	c.RegisterNode = true
+	c.FeatureGates = featureGates()
+	return c, nil
+}
+
+func (n *node) dependencies(config *kubeletconfig.KubeletConfiguration) (*kubelet.Dependencies, error) {
+	client, err := kubernetes.NewForConfig(rest.AddUserAgent(rest.CopyConfig(n.client), "kubelet"))
+	if err != nil {
+		return nil, err
+	}
+	auth, _, err := app.BuildAuth("", client, *config)
+	if err != nil {
+		return nil, fmt.Errorf("setting up kubelet's door: %w", err)
+	}
+	serving, err := n.pki.server("kubelet", []string{n.name, "localhost"}, []net.IP{n.ip, net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		return nil, err
+	}
+	mounter := mount.New("")
+	return &kubelet.Dependencies{
+		Auth:                      auth,
+		TLSOptions:                &server.TLSOptions{CertFile: serving.certFile, KeyFile: serving.keyFile, ClientCAFile: n.pki.path("ca.crt")},
+		KubeClient:                client,
+		HeartbeatClient:           client,
+		EventClient:               client.CoreV1(),
+		OnHeartbeatFailure:        func() {},
+		RemoteRuntimeService:      n.runtime,
+		RemoteImageService:        n.images,
+		CAdvisorInterface:         machine{root: n.dir},
+		ContainerManager:          newGPUManager(n.gpus),
+		Mounter:                   mounter,
+		Subpather:                 subpath.New(mounter),
+		HostUtil:                  hostutil.NewHostUtil(),
+		OOMAdjuster:               oom.NewFakeOOMAdjuster(), // the runtime sets scores; kubelet's own stays as it is
+		VolumePlugins:             volumePlugins(),
+		PodStartupLatencyTracker:  util.NewPodStartupLatencyTracker(),
+		NodeStartupLatencyTracker: util.NewNodeStartupLatencyTracker(),
+		TracerProvider:            noop.NewTracerProvider(),
+	}, nil
+}
+
+// volumePlugins are the kinds of volumes that need nothing but this machine.
+func volumePlugins() []volume.VolumePlugin {
+	var all []volume.VolumePlugin
+	for _, plugins := range [][]volume.VolumePlugin{
+		emptydir.ProbeVolumePlugins(), configmap.ProbeVolumePlugins(), secret.ProbeVolumePlugins(), projected.ProbeVolumePlugins(),
+		downwardapi.ProbeVolumePlugins(), hostpath.ProbeVolumePlugins(volume.VolumeConfig{}),
+	} {
+		all = append(all, plugins...)
+	}
+	return all
+}
+
+// nodeReady tells whether the node takes pods, as kubelet said since then: what an earlier run said does not count.
+func nodeReady(n *corev1.Node, since time.Time) bool {
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			return c.Status == corev1.ConditionTrue && !c.LastHeartbeatTime.Time.Before(since.Truncate(time.Second))
+		}
+	}
+	return false
+}

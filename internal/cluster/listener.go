@@ -1,0 +1,61 @@
+package cluster
+
+import (
+	"net"
+	"sync"
+)
+
+// jointListener accepts from several listeners as one. Its address is the first's.
+type jointListener struct {
+	listeners []net.Listener
+	accepted  chan net.Conn
+	closed    chan struct{}
+	once      sync.Once
+}
+
+func newJointListener(listeners ...net.Listener) *jointListener {
+	j := &jointListener{listeners: listeners, accepted: make(chan net.Conn), closed: make(chan struct{})}
+	for _, l := range listeners {
+		go j.acceptFrom(l)
+	}
+	return j
+}
+
+func (j *jointListener) acceptFrom(l net.Listener) {
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		select {
+		case j.accepted <- conn:
+		case <-j.closed:
+			_ = conn.Close()
+			return
+		}
+	}
+}
+
+// Accept waits for the next connection from any of the listeners.
+func (j *jointListener) Accept() (net.Conn, error) {
+	select {
+	case conn := <-j.accepted:
+		return conn, nil
+	case <-j.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close closes all of them.
+func (j *jointListener) Close() error {
+	j.once.Do(func() {
+		close(j.closed)
+		for _, l := range j.listeners {
+			_ = l.Close()
+		}
+	})
+	return nil
+}
+
+// Addr is the first listener's.
+func (j *jointListener) Addr() net.Addr { return j.listeners[0].Addr() }

@@ -1,0 +1,134 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+
+	info "github.com/google/cadvisor/info/v1"
+	infov2 "github.com/google/cadvisor/info/v2"
+	"golang.org/x/sys/unix"
+)
+
+// machine tells kubelet about the machine, in place of cAdvisor, which would watch every cgroup of it.
+type machine struct {
+	root string // a folder on the file system that pods use
+}
+
+func (m machine) Start() error { return nil }
+
+// MachineInfo is what the node offers.
+func (m machine) MachineInfo() (*info.MachineInfo, error) {
+	memory, _ := meminfo()
+	return &info.MachineInfo{
+		NumCores:       runtime.NumCPU(),
+		MemoryCapacity: memory,
+		MachineID:      firstLine("/etc/machine-id"),
+		SystemUUID:     firstLine("/etc/machine-id"),
+		BootID:         firstLine("/proc/sys/kernel/random/boot_id"),
+	}, nil
+}
+
+// VersionInfo names the kernel.
+func (m machine) VersionInfo() (*info.VersionInfo, error) {
+	return &info.VersionInfo{KernelVersion: firstLine("/proc/sys/kernel/osrelease"), ContainerOsVersion: osName()}, nil
+}
+
+// ContainerInfoV2 has nothing: containers are measured by the runtime.
+func (m machine) ContainerInfoV2(string, infov2.RequestOptions) (map[string]infov2.ContainerInfo, error) {
+	return map[string]infov2.ContainerInfo{}, nil
+}
+
+// GetRequestedContainersInfo has nothing: containers are measured by the runtime.
+func (m machine) GetRequestedContainersInfo(string, infov2.RequestOptions) (map[string]*info.ContainerInfo, error) {
+	return map[string]*info.ContainerInfo{}, nil
+}
+
+// ImagesFsInfo is the file system that pods use: there are no images.
+func (m machine) ImagesFsInfo(context.Context) (infov2.FsInfo, error) { return m.GetDirFsInfo(m.root) }
+
+// ContainerFsInfo is the file system that pods use.
+func (m machine) ContainerFsInfo(context.Context) (infov2.FsInfo, error) {
+	return m.GetDirFsInfo(m.root)
+}
+
+// RootFsInfo is the file system that pods use.
+func (m machine) RootFsInfo() (infov2.FsInfo, error) { return m.GetDirFsInfo(m.root) }
+
+// GetDirFsInfo tells how full a file system is.
+func (m machine) GetDirFsInfo(path string) (infov2.FsInfo, error) {
+	var s unix.Statfs_t
+	if err := unix.Statfs(path, &s); err != nil {
+		return infov2.FsInfo{}, fmt.Errorf("looking at the file system of %s: %w", path, err)
+	}
+	size := uint64(s.Bsize)
+	return infov2.FsInfo{
+		Device: path, Mountpoint: path,
+		Capacity: s.Blocks * size, Available: s.Bavail * size, Usage: (s.Blocks - s.Bfree) * size,
+		Inodes: &s.Files, InodesFree: &s.Ffree,
+	}, nil
+}
+
+// meminfo reads the machine's memory, in all and available, in bytes.
+func meminfo() (total, available uint64) {
+	content, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0, 0
+	}
+	for line := range bytes.Lines(content) {
+		fields := strings.Fields(string(line))
+		if len(fields) < 2 {
+			continue
+		}
+		kib, err := strconv.ParseUint(fields[1], 10, 64)
+		if err != nil {
+			continue
+		}
+		switch fields[0] {
+		case "MemTotal:":
+			total = kib << 10
+		case "MemAvailable:":
+			available = kib << 10
+		}
+	}
+	return total, available
+}
+
+// machineUse reads what the whole machine has used of its CPUs since it started, and uses of its memory now.
+func machineUse() (cpuNanos, memory uint64) {
+	total, available := meminfo()
+	fields := strings.Fields(firstLine("/proc/stat")) // cpu user nice system idle iowait irq softirq steal …, in 1/100 s
+	for i, field := range fields {
+		ticks, err := strconv.ParseUint(field, 10, 64)
+		if idle := i == 4 || i == 5; err == nil && !idle && i < 9 {
+			cpuNanos += ticks * 10_000_000
+		}
+	}
+	return cpuNanos, total - available
+}
+
+func firstLine(path string) string {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	line, _, _ := strings.Cut(string(content), "\n")
+	return line
+}
+
+func osName() string {
+	content, err := os.ReadFile("/etc/os-release")
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(content)) {
+		if name, found := strings.CutPrefix(strings.TrimSpace(line), "PRETTY_NAME="); found {
+			return strings.Trim(name, `"`)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,140 @@
+package cluster
+
+import (
+	"context"
+	"sort"
+
+	"k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/metrics/pkg/apis/metrics"
+	"k8s.io/metrics/pkg/apis/metrics/install"
+	"k8s.io/metrics/pkg/apis/metrics/v1beta1"
+)
+
+// The resource metrics API, metrics.k8s.io: what `kubectl top` and the autoscaler read. The API server of the local
+// cluster serves it itself, from the meter, instead of passing requests on to a second server.
+
+var metricsVersion = v1beta1.SchemeGroupVersion
+
+// podLabels tells the labels of a pod; ok is false when there is no such pod.
+type podLabels func(types.NamespacedName) (l labels.Set, ok bool)
+
+// metricsAPI installs the API over a meter.
+func metricsAPI(m *meter, node string, podLabels podLabels) installAPI {
+	return func(server *genericapiserver.GenericAPIServer) error {
+		scheme := runtime.NewScheme()
+		install.Install(scheme)
+		metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
+		info := genericapiserver.NewDefaultAPIGroupInfo(metrics.GroupName, scheme, runtime.NewParameterCodec(scheme), serializer.NewCodecFactory(scheme))
+		info.VersionedResourcesStorageMap[metricsVersion.Version] = map[string]rest.Storage{
+			"pods":  &podMetrics{TableConvertor: rest.NewDefaultTableConvertor(metrics.Resource("pods")), meter: m, labels: podLabels},
+			"nodes": &nodeMetrics{TableConvertor: rest.NewDefaultTableConvertor(metrics.Resource("nodes")), meter: m, node: node},
+		}
+		return server.InstallAPIGroup(&info)
+	}
+}
+
+type podMetrics struct {
+	rest.TableConvertor
+	meter  *meter
+	labels podLabels
+}
+
+func (p *podMetrics) New() runtime.Object     { return &metrics.PodMetrics{} }
+func (p *podMetrics) NewList() runtime.Object { return &metrics.PodMetricsList{} }
+func (p *podMetrics) Destroy()                {}
+func (p *podMetrics) NamespaceScoped() bool   { return true }
+func (p *podMetrics) GetSingularName() string { return "" }
+func (p *podMetrics) Kind() string            { return "PodMetrics" }
+
+// Get answers for one pod.
+func (p *podMetrics) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
+	all, _ := p.meter.whole()
+	key := types.NamespacedName{Namespace: request.NamespaceValue(ctx), Name: name}
+	l, exists := p.labels(key)
+	if len(all[key]) == 0 || !exists {
+		return nil, errors.NewNotFound(metrics.Resource("podmetrics"), key.String())
+	}
+	found := p.of(key, l, all[key])
+	return &found, nil
+}
+
+// List answers for the pods of a namespace, or all, that a selector matches.
+func (p *podMetrics) List(ctx context.Context, options *internalversion.ListOptions) (runtime.Object, error) {
+	selector := labels.Everything()
+	if options != nil && options.LabelSelector != nil {
+		selector = options.LabelSelector
+	}
+	namespace := request.NamespaceValue(ctx)
+	all, _ := p.meter.whole()
+	list := &metrics.PodMetricsList{}
+	for key, readings := range all {
+		l, exists := p.labels(key)
+		if exists && (namespace == "" || namespace == key.Namespace) && selector.Matches(l) {
+			list.Items = append(list.Items, p.of(key, l, readings))
+		}
+	}
+	sort.Slice(list.Items, func(i, j int) bool {
+		a, b := &list.Items[i], &list.Items[j]
+		return a.Namespace < b.Namespace || a.Namespace == b.Namespace && a.Name < b.Name
+	})
+	return list, nil
+}
+
+func (p *podMetrics) of(pod types.NamespacedName, l labels.Set, readings []reading) metrics.PodMetrics {
+	item := metrics.PodMetrics{
+		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, Labels: l, CreationTimestamp: readings[0].timestamp()},
+		Timestamp:  readings[0].timestamp(),
+		Window:     readings[0].duration(),
+	}
+	sort.Slice(readings, func(i, j int) bool { return readings[i].container < readings[j].container })
+	for _, r := range readings {
+		item.Containers = append(item.Containers, metrics.ContainerMetrics{Name: r.container, Usage: r.usage()})
+	}
+	return item
+}
+
+type nodeMetrics struct {
+	rest.TableConvertor
+	meter *meter
+	node  string
+}
+
+func (n *nodeMetrics) New() runtime.Object     { return &metrics.NodeMetrics{} }
+func (n *nodeMetrics) NewList() runtime.Object { return &metrics.NodeMetricsList{} }
+func (n *nodeMetrics) Destroy()                {}
+func (n *nodeMetrics) NamespaceScoped() bool   { return false }
+func (n *nodeMetrics) GetSingularName() string { return "" }
+func (n *nodeMetrics) Kind() string            { return "NodeMetrics" }
+
+// Get answers for the one node there is.
+func (n *nodeMetrics) Get(_ context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
+	_, machine := n.meter.whole()
+	if name != n.node || machine.window == 0 {
+		return nil, errors.NewNotFound(metrics.Resource("nodemetrics"), name)
+	}
+	return &metrics.NodeMetrics{
+		ObjectMeta: metav1.ObjectMeta{Name: n.node, CreationTimestamp: machine.timestamp()},
+		Timestamp:  machine.timestamp(),
+		Window:     machine.duration(),
+		Usage:      machine.usage(),
+	}, nil
+}
+
+// List answers with the one node there is.
+func (n *nodeMetrics) List(ctx context.Context, _ *internalversion.ListOptions) (runtime.Object, error) {
+	list := &metrics.NodeMetricsList{}
+	if item, err := n.Get(ctx, n.node, nil); err == nil {
+		list.Items = append(list.Items, *item.(*metrics.NodeMetrics))
+	}
+	return list, nil
+}

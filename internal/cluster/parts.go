@@ -1,0 +1,147 @@
+package cluster
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+const (
+	nodeName   = "trainyard"
+	insidePort = 6443
+	readyTime  = time.Minute
+)
+
+// startParts starts everything that lives on the API server, all at once, and returns when the cluster takes pods.
+func (c *inhabitant) startParts(ctx context.Context, admin *rest.Config) error {
+	began := time.Now()
+	kubeconfig := c.dir("pki/inside.kubeconfig")
+	content, err := encodeKubeconfig(admin)
+	if err != nil {
+		return err
+	}
+	if err := writeFile(kubeconfig, content); err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(rest.AddUserAgent(rest.CopyConfig(admin), "trainyard-cluster"))
+	if err != nil {
+		return err
+	}
+	c.keep(ctx, "controllers", func() error { return runControllers(ctx, kubeconfig, c.pki) })
+	c.keep(ctx, "scheduler", func() error { return runScheduler(ctx, kubeconfig) })
+	for _, addon := range c.addons {
+		c.keep(ctx, addon.Name, func() error { return addon.Run(ctx, rest.CopyConfig(admin)) })
+	}
+	go c.meter.run(ctx)
+
+	var all errgroup.Group
+	all.Go(func() error { return c.startServices(ctx, client) })
+	all.Go(func() error {
+		_, err := startDNS(kubeconfig, nodeAddress.AsSlice(), gateway.AsSlice())
+		return err
+	})
+	all.Go(func() error {
+		n := &node{
+			name: nodeName, ip: nodeAddress.AsSlice(), dir: c.dir("kubelet"), pki: c.pki, client: admin,
+			runtime: c.runtime, images: c.runtime.Images(), gpus: findGPUs(ctx),
+		}
+		return n.start(ctx)
+	})
+	if err := all.Wait(); err != nil {
+		return err
+	}
+	return c.awaitPods(ctx, client, began)
+}
+
+// keep runs a part that lives as long as the cluster. If it ends before, so does the cluster.
+func (c *inhabitant) keep(ctx context.Context, name string, run func() error) {
+	go func() {
+		err := run()
+		if ctx.Err() == nil {
+			c.failed <- fmt.Errorf("%s ended: %w", name, err)
+		}
+	}()
+}
+
+func (c *inhabitant) startServices(ctx context.Context, client kubernetes.Interface) error {
+	factory := informers.NewSharedInformerFactory(client, 0)
+	proxy, err := newServiceProxy(factory, nodeAddress.String())
+	if err != nil {
+		return err
+	}
+	factory.Start(ctx.Done())
+	factory.WaitForCacheSync(ctx.Done())
+	go proxy.run(ctx)
+	return nil
+}
+
+// awaitPods returns when a pod can be created and will run: the node is ready as of now, and the default service account,
+// without which the API server refuses pods, is there.
+func (c *inhabitant) awaitPods(ctx context.Context, client kubernetes.Interface, since time.Time) error {
+	waitingFor := ""
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, readyTime, true, func(ctx context.Context) (bool, error) {
+		select {
+		case err := <-c.failed:
+			return false, err
+		default:
+		}
+		waitingFor = "node " + nodeName
+		n, err := client.CoreV1().Nodes().Get(ctx, nodeName, metav1.GetOptions{})
+		if err != nil || !nodeReady(n, since) {
+			return false, nil
+		}
+		waitingFor = "the default service account"
+		_, err = client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
+		return err == nil, nil
+	})
+	if wait.Interrupted(err) {
+		return fmt.Errorf("waiting for %s: %w", waitingFor, err)
+	}
+	return err
+}
+
+// clientConfig is an administrator's access from outside the enclave.
+func (c *inhabitant) clientConfig(admin *rest.Config) *rest.Config {
+	outside := rest.CopyConfig(admin)
+	outside.Host = "https://" + c.outside.String()
+	return outside
+}
+
+// encodeKubeconfig writes access to a cluster the way clients read it.
+func encodeKubeconfig(config *rest.Config) ([]byte, error) {
+	const name = "trainyard"
+	return clientcmd.Write(clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{name: {Server: config.Host, CertificateAuthorityData: config.CAData}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{name: {ClientCertificateData: config.CertData, ClientKeyData: config.KeyData}},
+		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: name}},
+		CurrentContext: name,
+	})
+}
+
+// cgroupName is the cgroup of a data directory's containers.
+func cgroupName(dataDir string) string {
+	return fmt.Sprintf("trainyard-%x", sha256.Sum256([]byte(dataDir)))[:22]
+}
+
+// etcdLog writes what etcd has to complain about to the cluster's log.
+func etcdLog() *zap.Logger {
+	config := zap.NewProductionConfig()
+	config.Level = zap.NewAtomicLevelAt(zapcore.WarnLevel)
+	log, err := config.Build()
+	if err != nil {
+		return zap.NewNop()
+	}
+	return log
+}

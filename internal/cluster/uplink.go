@@ -1,0 +1,145 @@
+package cluster
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"net"
+	"os"
+	"unsafe"
+
+	"github.com/containers/gvisor-tap-vsock/pkg/types"
+	"github.com/containers/gvisor-tap-vsock/pkg/virtualnetwork"
+	"github.com/sirupsen/logrus"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// The uplink is how pods reach what the machine reaches. The parent process, which lives in the machine's network, runs a
+// TCP/IP stack of its own and makes the pods' connections in their place; packets travel between it and the enclave's
+// bridge over a socket. It needs no rights, no firewall rule and no forwarding on the machine, is the same for root and for
+// a user, and leaves nothing behind.
+
+// newUplink makes the two ends of the socket: ours, and the enclave's.
+func newUplink() (ours net.Conn, theirs *os.File, err error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("making the uplink's socket: %w", err)
+	}
+	if ours, err = fileConn(pair[0]); err != nil {
+		return nil, nil, err
+	}
+	return ours, os.NewFile(uintptr(pair[1]), "uplink"), nil
+}
+
+// serveUplink carries the enclave's connections to the machine's network until the enclave or ctx ends.
+func serveUplink(ctx context.Context, conn net.Conn) error {
+	logrus.SetLevel(logrus.PanicLevel) // the library's; a connection that fails is the pod's to report
+	virtual, err := virtualnetwork.New(&types.Configuration{
+		MTU:               mtu,
+		Subnet:            podRange.String(),
+		GatewayIP:         gateway.String(),
+		GatewayMacAddress: "5a:94:ef:e4:0c:dd",
+		NAT:               map[string]string{hostAddress.String(): "127.0.0.1"},
+		GatewayVirtualIPs: []string{hostAddress.String()},
+		Protocol:          types.BessProtocol,
+	})
+	if err != nil {
+		return fmt.Errorf("making the uplink's network: %w", err)
+	}
+	return virtual.AcceptBess(ctx, conn)
+}
+
+// attachUplink joins the enclave's end of the socket to the bridge: a veth pair of which one end is a port of the bridge
+// and the other is read and written as raw packets.
+func attachUplink(socket *os.File) error {
+	bridge, err := netlink.LinkByName(bridgeName)
+	if err != nil {
+		return fmt.Errorf("finding the bridge: %w", err)
+	}
+	port := netlink.NewLinkAttrs()
+	port.Name, port.MTU, port.MasterIndex = uplinkName, mtu, bridge.Attrs().Index
+	if err := netlink.LinkAdd(&netlink.Veth{LinkAttrs: port, PeerName: uplinkPeer}); err != nil {
+		return fmt.Errorf("making the uplink's interface: %w", err)
+	}
+	// Checksums and segments that a network card would finish must be finished here: there is no card.
+	for _, feature := range []uint32{unix.ETHTOOL_STXCSUM, unix.ETHTOOL_STSO, unix.ETHTOOL_SGSO} {
+		if err := ethtoolOff(uplinkName, feature); err != nil {
+			return fmt.Errorf("setting up the uplink's interface: %w", err)
+		}
+	}
+	index := 0
+	for _, name := range []string{uplinkName, uplinkPeer} {
+		link, err := netlink.LinkByName(name)
+		if err != nil {
+			return fmt.Errorf("finding the uplink's interface: %w", err)
+		}
+		if err := netlink.LinkSetUp(link); err != nil {
+			return fmt.Errorf("bringing the uplink up: %w", err)
+		}
+		index = link.Attrs().Index
+	}
+	packets, err := packetSocket(index)
+	if err != nil {
+		return err
+	}
+	go copyPackets(int(socket.Fd()), packets)
+	go copyPackets(packets, int(socket.Fd()))
+	return nil
+}
+
+// packetSocket is a socket that sends and receives whole packets on an interface.
+func packetSocket(index int) (int, error) {
+	var everything [2]byte
+	binary.BigEndian.PutUint16(everything[:], unix.ETH_P_ALL)
+	protocol := binary.NativeEndian.Uint16(everything[:])
+	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, int(protocol))
+	if err != nil {
+		return -1, fmt.Errorf("opening the uplink's packet socket: %w", err)
+	}
+	// Else our own packets would come back to us.
+	if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1); err != nil {
+		return -1, fmt.Errorf("setting up the uplink's packet socket: %w", err)
+	}
+	if err := unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: protocol, Ifindex: index}); err != nil {
+		return -1, fmt.Errorf("binding the uplink's packet socket: %w", err)
+	}
+	return fd, nil
+}
+
+// copyPackets moves packets until the source ends. One that cannot be sent is dropped, as networks do.
+func copyPackets(to, from int) {
+	packet := make([]byte, 1<<16)
+	for {
+		n, err := unix.Read(from, packet)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || n == 0 {
+			return
+		}
+		_, _ = unix.Write(to, packet[:n])
+	}
+}
+
+// ethtoolOff switches a feature of an interface off.
+func ethtoolOff(name string, feature uint32) error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd) //nolint:errcheck // nothing was written
+	value := struct{ command, data uint32 }{feature, 0}
+	var request struct {
+		name [unix.IFNAMSIZ]byte
+		data unsafe.Pointer
+		_    [16]byte
+	}
+	copy(request.name[:], name)
+	request.data = unsafe.Pointer(&value)
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCETHTOOL, uintptr(unsafe.Pointer(&request)))
+	if errno != 0 && errno != unix.EOPNOTSUPP {
+		return errno
+	}
+	return nil
+}
