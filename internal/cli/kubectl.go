@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	kubectl "k8s.io/kubectl/pkg/cmd"
+)
+
+// kubectlCommand is kubectl itself, so that a bare machine needs nothing else. Without KUBECONFIG or --kubeconfig it speaks to the
+// local cluster, where one has been started. It is made only when it is asked for, as it is as large as all the rest.
+func kubectlCommand(args []string) *cobra.Command {
+	cmd := &cobra.Command{}
+	if len(args) > 0 && args[0] == "kubectl" {
+		cmd = realKubectl(args)
+	}
+	cmd.Use = "kubectl"
+	cmd.Short = "Use kubectl on the local cluster, or on the cluster of KUBECONFIG"
+	return cmd
+}
+
+func realKubectl(args []string) *cobra.Command {
+	flags := genericclioptions.NewConfigFlags(true).WithDeprecatedPasswordFlag().WithDiscoveryBurst(300).WithDiscoveryQPS(50)
+	cmd := kubectl.NewDefaultKubectlCommandWithArgs(kubectl.KubectlOptions{
+		Arguments:     args,
+		ConfigFlags:   flags,
+		IOStreams:     genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr},
+		PluginHandler: kubectl.NewDefaultPluginHandler([]string{"kubectl"}),
+	})
+	before := cmd.PersistentPreRunE
+	cmd.PersistentPreRunE = func(c *cobra.Command, args []string) error {
+		if file, err := localKubeconfig(); err == nil && os.Getenv("KUBECONFIG") == "" && *flags.KubeConfig == "" {
+			*flags.KubeConfig = file
+		}
+		return before(c, args)
+	}
+	return cmd
+}
+
+// localKubeconfig is the kubeconfig of the local cluster in its usual place.
+func localKubeconfig() (string, error) {
+	dir, err := defaultDataDir()
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(dir, "kubeconfig")
+	if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
+		return "", fmt.Errorf("no local cluster has been started: run `trainyard up` first")
+	} else if err != nil {
+		return "", err
+	}
+	return file, nil
+}

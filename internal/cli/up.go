@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/trainyard/trainyard/internal/cluster"
+)
+
+// up is `trainyard up`: the local cluster in the foreground.
+type up struct {
+	dataDir         string
+	kubeconfig      string
+	withoutOperator bool
+	out             io.Writer
+}
+
+// OperatorAddon is the name of the operator among what runs in the local cluster's process.
+const OperatorAddon = "operator"
+
+// stopLimit is how long an orderly stop may take before all is killed.
+const stopLimit = 30 * time.Second
+
+func upCommand() *cobra.Command {
+	var u up
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Start the local cluster and keep it until Ctrl-C",
+		Long: `Start a whole Kubernetes on this machine, in one process, and keep it until Ctrl-C.
+
+Pods run as processes of this machine: the image of a container is ignored, its command is run with what
+is installed here. Objects are kept in the data directory; the next "up" continues with them.`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			u.out = cmd.OutOrStdout()
+			return u.run(ctx)
+		},
+	}
+	cmd.Flags().StringVar(&u.dataDir, "data-dir", "", "directory that keeps the cluster (default ~/.local/share/trainyard)")
+	cmd.Flags().StringVar(&u.kubeconfig, "kubeconfig", "", `file to write for clients (default "kubeconfig" in the data directory)`)
+	cmd.Flags().BoolVar(&u.withoutOperator, "without-operator", false, "start Kubernetes alone, without the operator for training jobs")
+	return cmd
+}
+
+func (u *up) run(ctx context.Context) error {
+	options := cluster.Options{DataDir: u.dataDir, Kubeconfig: u.kubeconfig, Progress: progress(u.out)}
+	if u.withoutOperator {
+		options.Without = []string{OperatorAddon}
+	}
+	if options.DataDir == "" {
+		dir, err := defaultDataDir()
+		if err != nil {
+			return err
+		}
+		options.DataDir = dir
+	}
+	began := time.Now()
+	c, err := cluster.Start(ctx, options)
+	if errors.Is(err, context.Canceled) {
+		return errors.New("stopped before the local cluster was ready")
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(u.out, "\rThe local cluster is ready (%.1f s).\n\n", time.Since(began).Seconds())
+	for _, note := range c.Notes() {
+		fmt.Fprintf(u.out, "Note: %s\n", note)
+	}
+	fmt.Fprintf(u.out, `Use it from another terminal:
+    export KUBECONFIG=%s
+    trainyard kubectl get pods --all-namespaces
+
+Ctrl-C stops it; the next "trainyard up" continues where it was.
+`, c.Kubeconfig())
+
+	select {
+	case <-ctx.Done():
+	case <-c.Done():
+		return errors.New("the local cluster ended by itself; cluster.log in the data directory says why")
+	}
+	fmt.Fprintln(u.out, "\nStopping the local cluster …")
+	limited, cancel := context.WithTimeout(context.Background(), stopLimit)
+	defer cancel()
+	if err := c.Stop(limited); err != nil {
+		return err
+	}
+	fmt.Fprintln(u.out, "Stopped.")
+	return nil
+}
+
+// progress shows what is being started: on one line that is written over where that is possible.
+func progress(out io.Writer) func(string) {
+	file, ok := out.(*os.File)
+	if ok && term.IsTerminal(int(file.Fd())) {
+		return func(step string) { fmt.Fprintf(out, "\r\033[KStarting the local cluster: %s …", step) }
+	}
+	return func(step string) { fmt.Fprintf(out, "Starting the local cluster: %s …\n", step) }
+}
