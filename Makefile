@@ -1,0 +1,36 @@
+# Trainyard. `make demo` shows it, `make test` proves it; both install what a bare Debian machine lacks.
+.PHONY: build generate verify lint test demo bench setup
+
+GO      ?= go
+TOOL    := $(GO) tool -modfile=go.tools.mod
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+KUBE    := $(shell $(GO) list -m -f '{{.Version}}' k8s.io/kubernetes)
+LDFLAGS := -s -w -X k8s.io/component-base/version.gitVersion=$(KUBE) -X github.com/trainyard/trainyard/internal/cli.Version=$(VERSION)
+
+# Kubernetes is linked into bin/trainyard: the first build takes some minutes, later ones seconds.
+build:
+	@mkdir -p bin
+	$(GO) build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/trainyard ./cmd/trainyard-operator
+
+generate:
+	$(GO) generate ./...
+
+# What is generated is as generated, and go.mod is tidy.
+verify:
+	@hack/verify.sh
+
+lint:
+	$(TOOL) golangci-lint run ./...
+
+test: setup verify lint
+	$(GO) test -timeout 25m ./...
+
+demo: setup build
+	@hack/demo.sh
+
+bench: build
+	$(GO) test -run '^$$' -bench . -benchtime 1x -timeout 30m ./internal/cluster/...
+
+# What the tests and the demo need of the machine: Debian's torch, and a person's tools.
+setup:
+	@hack/setup.sh
