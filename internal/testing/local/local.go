@@ -1,0 +1,166 @@
+// Package local gives tests a real cluster: one for all tests of a package, and a namespace for each.
+//
+// A package's TestMain calls Main; a test calls New. What a test does to the cluster it does as a person would, by kubectl,
+// which is this same test binary run again, or by client-go.
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/trainyard/trainyard/internal/cli"
+	"github.com/trainyard/trainyard/internal/cluster"
+)
+
+// kubectlName is what the test binary is called when it is to be kubectl.
+const kubectlName = "trainyard-test-kubectl"
+
+// Patience is how long a test waits for what must happen. It says nothing of speed: the machines are slow and shared.
+const Patience = 2 * time.Minute
+
+// Main runs a package's tests and stops the cluster that they used.
+func Main(m *testing.M, addons ...cluster.Addon) {
+	cluster.Main(addons...)
+	if os.Args[0] == kubectlName {
+		os.Exit(cli.Run(append([]string{"trainyard", "kubectl"}, os.Args[1:]...)))
+	}
+	code := m.Run()
+	if err := stopShared(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// shared is the cluster of this test binary, started by the first test that asks for it.
+var shared struct {
+	sync.Mutex
+	cluster *cluster.Cluster
+	dir     string
+}
+
+// Shared is the cluster of this test binary.
+func Shared(t testing.TB) *cluster.Cluster {
+	t.Helper()
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.cluster != nil {
+		return shared.cluster
+	}
+	dir, err := os.MkdirTemp("", "trainyard-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := cluster.Start(context.Background(), cluster.Options{DataDir: dir, AuditLog: filepath.Join(dir, "audit.log"), Grace: time.Second})
+	if err != nil {
+		log, _ := os.ReadFile(filepath.Join(dir, "cluster.log"))
+		t.Fatalf("starting the local cluster: %v\n%s", err, tail(string(log), 30))
+	}
+	shared.cluster, shared.dir = c, dir
+	return c
+}
+
+// AuditLog is the file in which the shared cluster's API server notes each request.
+func AuditLog(t testing.TB) string {
+	Shared(t)
+	return filepath.Join(shared.dir, "audit.log")
+}
+
+func stopShared() error {
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.cluster == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	err := shared.cluster.Stop(ctx)
+	if err != nil {
+		log, _ := os.ReadFile(filepath.Join(shared.dir, "cluster.log"))
+		err = fmt.Errorf("stopping the local cluster: %w\n%s", err, tail(string(log), 30))
+	}
+	if removeErr := os.RemoveAll(shared.dir); removeErr != nil && !errors.Is(removeErr, fs.ErrNotExist) {
+		err = errors.Join(err, removeErr)
+	}
+	return err
+}
+
+// World is a namespace of a cluster that belongs to one test.
+type World struct {
+	testing.TB
+	Namespace string
+	Config    *rest.Config
+	Client    kubernetes.Interface
+
+	kubeconfig string
+}
+
+// New makes a namespace for a test on the shared cluster. It goes when the test ends.
+func New(t testing.TB) *World {
+	t.Helper()
+	return On(t, Shared(t))
+}
+
+// On makes a namespace for a test on a given cluster.
+func On(t testing.TB, c *cluster.Cluster) *World {
+	t.Helper()
+	w := &World{TB: t, Config: c.RESTConfig(), kubeconfig: c.Kubeconfig()}
+	w.Client = kubernetes.NewForConfigOrDie(w.Config)
+	ctx := context.Background()
+	ns, err := w.Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: namespaceName(t)}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatalf("creating a namespace: %v", err)
+	}
+	w.Namespace = ns.Name
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the namespace at the end:\n%s", w.describe())
+		}
+		now := int64(0)
+		_ = w.Client.CoreV1().Pods(w.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{})
+		_ = w.Client.CoreV1().Namespaces().Delete(ctx, w.Namespace, metav1.DeleteOptions{})
+	})
+	w.Eventually("the default service account", func() error {
+		_, err := w.Client.CoreV1().ServiceAccounts(w.Namespace).Get(ctx, "default", metav1.GetOptions{})
+		return err
+	})
+	return w
+}
+
+// namespaceName begins a namespace's name with the test's.
+func namespaceName(t testing.TB) string {
+	name := strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
+	return name[:min(len(name), 40)] + "-"
+}
+
+// Eventually waits until check finds nothing to complain about.
+func (w *World) Eventually(what string, check func() error) {
+	w.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(context.Background(), 100*time.Millisecond, Patience, true, func(context.Context) (bool, error) {
+		last = check()
+		return last == nil, nil
+	})
+	if err != nil {
+		w.Fatalf("%s: %v", what, last)
+	}
+}
+
+func tail(text string, lines int) string {
+	all := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}
