@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"path/filepath"
 	"time"
 
 	"go.etcd.io/etcd/server/v3/embed"
@@ -30,7 +31,7 @@ func startEtcd(ctx context.Context, dir string, log *zap.Logger) (endpoint strin
 	if err != nil {
 		return "", nil, fmt.Errorf("opening the store's folder: %w", err)
 	}
-	client := socketURL(folder, "client")
+	client := socketURL(folder)
 	config.ListenClientUrls = []url.URL{client}
 	config.ListenPeerUrls = nil // there is one member; the addresses that it advertises by default are never used
 	config.InitialCluster = config.InitialClusterFromName(config.Name)
@@ -42,22 +43,32 @@ func startEtcd(ctx context.Context, dir string, log *zap.Logger) (endpoint strin
 	}
 	select {
 	case <-server.Server.ReadyNotify():
-		return client.String(), func() { server.Close(); _ = folder.Close() }, nil
+		return client.String(), func() { stopEtcd(server); _ = folder.Close() }, nil
 	case err = <-server.Err():
 	case <-ctx.Done():
 		err = ctx.Err()
 	case <-time.After(time.Minute):
 		err = errors.New("not ready within a minute")
 	}
-	server.Close()
+	stopEtcd(server)
 	_ = folder.Close()
 	return "", nil, fmt.Errorf("starting etcd in %s: %w", dir, err)
 }
 
-// socketURL names a socket in a folder by the folder's descriptor: the path of a socket may have 107 bytes only, and data
-// directories can be deep.
-func socketURL(folder *os.File, name string) url.URL {
-	path := fmt.Sprintf("/proc/self/fd/%d/%s.sock", folder.Fd(), name)
-	_ = os.Remove(path) // left by a process that was killed; the data directory's lock says nobody listens there
-	return url.URL{Scheme: "unix", Path: path}
+// stopEtcd closes the store without waiting for its clients to leave, as they never do: they are the API server's.
+func stopEtcd(server *embed.Etcd) {
+	server.Server.HardStop()
+	for _, l := range server.Clients {
+		_ = l.Close()
+	}
+}
+
+// socketURL names a fresh socket in a folder by the folder's descriptor: the path of a socket may have 107 bytes only, and data
+// directories can be deep. The name is new each time, as the listener of an earlier run may still be about to remove its own.
+func socketURL(folder *os.File) url.URL {
+	stale, _ := filepath.Glob(filepath.Join(folder.Name(), "*.sock"))
+	for _, socket := range stale {
+		_ = os.Remove(socket) // left by a process that was killed; the data directory's lock says nobody listens there
+	}
+	return url.URL{Scheme: "unix", Path: fmt.Sprintf("/proc/self/fd/%d/%x.sock", folder.Fd(), time.Now().UnixNano())}
 }

@@ -98,17 +98,15 @@ type inhabitant struct {
 // run starts the parts, says when they are ready, and stops them when ctx ends.
 func (c *inhabitant) run(ctx context.Context) error {
 	c.failed = make(chan error, 16)
-	living, end := context.WithCancel(context.Background()) // the parts end after the pods
-	defer end()
+	living := context.WithoutCancel(ctx) // the parts outlive the pods
 	etcd, stopEtcd, err := c.ground(ctx)
 	if err != nil {
 		return err
 	}
 	defer stopEtcd()
-	defer c.runtime.Close(context.Background()) //nolint:errcheck // it is the last thing anyone does here
 
 	c.step("API server")
-	admin, apiStopped, err := c.startAPIServer(living, etcd)
+	admin, err := c.startAPIServer(living, etcd)
 	if err != nil {
 		return err
 	}
@@ -126,18 +124,9 @@ func (c *inhabitant) run(ctx context.Context) error {
 	case <-ctx.Done():
 	case err = <-c.failed:
 	}
-	if closeErr := c.runtime.Close(context.Background()); closeErr != nil {
-		err = errors.Join(err, fmt.Errorf("stopping the pods: %w", closeErr))
-	}
-	end()
-	select {
-	case <-apiStopped:
-	case <-time.After(stopTime): // a watcher that does not let go
-	}
-	return err
+	// The pods first: while they stop, all else still works. The rest needs no farewell, as the store is safe at any moment.
+	return errors.Join(err, c.runtime.Close(context.Background()))
 }
-
-const stopTime = 3 * time.Second
 
 func (c *inhabitant) step(name string) { tell(c.control, message{Step: name}) }
 
@@ -193,15 +182,15 @@ func (c *inhabitant) startRuntime(ctx context.Context) (err error) {
 }
 
 // startAPIServer serves inside the enclave, where pods and the other parts reach it, and on the port that the parent opened.
-func (c *inhabitant) startAPIServer(ctx context.Context, etcd string) (*rest.Config, <-chan struct{}, error) {
+func (c *inhabitant) startAPIServer(ctx context.Context, etcd string) (*rest.Config, error) {
 	outside, err := net.FileListener(os.NewFile(portFD, "port"))
 	if err != nil {
-		return nil, nil, fmt.Errorf("taking over the API server's port: %w", err)
+		return nil, fmt.Errorf("taking over the API server's port: %w", err)
 	}
 	c.outside = outside.Addr()
 	inside, err := net.Listen("tcp4", fmt.Sprintf("0.0.0.0:%d", insidePort))
 	if err != nil {
-		return nil, nil, fmt.Errorf("opening the API server's port: %w", err)
+		return nil, fmt.Errorf("opening the API server's port: %w", err)
 	}
 	pods := &lateLabels{}
 	c.meter = newMeter(func(ctx context.Context) ([]*runtimeapi.ContainerStats, error) {
@@ -212,9 +201,9 @@ func (c *inhabitant) startAPIServer(ctx context.Context, etcd string) (*rest.Con
 		advertise: nodeAddress.AsSlice(), services: serviceRange.String(), auditLog: c.options.AuditLog,
 		install: []installAPI{metricsAPI(c.meter, nodeName, pods.of)},
 	}
-	admin, stopped, err := server.start(ctx)
+	admin, _, err := server.start(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return admin, stopped, pods.watch(ctx, admin)
+	return admin, pods.watch(ctx, admin)
 }
