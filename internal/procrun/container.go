@@ -27,7 +27,7 @@ type container struct {
 
 	starting sync.Mutex // held while the container starts
 
-	mu      sync.Mutex // guards what follows
+	mu        sync.Mutex // guards what follows
 	started   int64
 	ended     *ending
 	resources *v1.LinuxContainerResources

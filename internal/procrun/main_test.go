@@ -3,6 +3,8 @@ package procrun
 import (
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"os/exec"
 	"slices"
@@ -19,13 +21,28 @@ const ordinary = 65534
 // TestMain runs the tests in an enclave as the local cluster makes one: first of a PID namespace, with mounts and
 // network of its own. Started as root they run twice, as root and as an ordinary user.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && acts[os.Args[1]] != nil {
+		acts[os.Args[1]](os.Args[2:])
+		return
+	}
 	switch os.Getenv("PROCRUN_TEST") {
 	case "enclave":
 		if err := furnish(); err != nil {
 			fmt.Fprintln(os.Stderr, "furnishing the enclave:", err)
 			os.Exit(1)
 		}
-		os.Exit(m.Run())
+		dir, err := os.MkdirTemp("", "procrun")
+		if err == nil {
+			binary = dir + "/acts"
+			err = copySelf(binary)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "copying the test binary:", err)
+			os.Exit(1)
+		}
+		code := m.Run()
+		_ = os.RemoveAll(dir)
+		os.Exit(code)
 	case "ordinary":
 		os.Exit(enclave(syscall.CLONE_NEWUSER))
 	}
@@ -37,6 +54,53 @@ func TestMain(m *testing.M) {
 	os.Exit(max(code, again("ordinary", &syscall.SysProcAttr{
 		Credential: &syscall.Credential{Uid: ordinary, Gid: ordinary},
 	})))
+}
+
+// acts are what containers of the tests can run besides a shell's commands.
+var acts = map[string]func(args []string){
+	"answer": func(args []string) {
+		listener, err := net.Listen("tcp", ":"+args[0])
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println("listening")
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				panic(err)
+			}
+			_, _ = conn.Write([]byte(args[1]))
+			_ = conn.Close()
+		}
+	},
+	"hear": func(args []string) {
+		conn, err := net.DialTimeout("tcp", args[0], patient)
+		if err != nil {
+			panic(err)
+		}
+		text, err := readAll(conn)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(text)
+	},
+}
+
+// binary is a copy of this test binary that everybody can run.
+var binary string
+
+func copySelf(to string) error {
+	from, err := os.Open("/proc/self/exe")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = from.Close() }()
+	file, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o755)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(file, from)
+	return errors.Join(err, file.Close())
 }
 
 // enclave runs this test binary in new namespaces.

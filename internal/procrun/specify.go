@@ -41,7 +41,6 @@ func (r *Runtime) specify(s *sandbox, c *container) (pid1.Spec, error) {
 			Mounts:   mounts,
 			ReadOnly: security.GetReadonlyRootfs(),
 			Proc:     s.options().GetPid() != v1.NamespaceMode_NODE,
-			Sys:      !s.hostNetwork(),
 		},
 		TTY:         c.config.GetTty(),
 		NoNewPrivs:  security.GetNoNewPrivs(),

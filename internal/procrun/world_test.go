@@ -47,7 +47,7 @@ func newWorld(t testing.TB, changes ...func(*Config)) *world {
 	}
 	w := &world{TB: t, Runtime: r, dir: dir}
 	t.Cleanup(func() {
-		if err := r.Close(context.Background()); err != nil {
+		if err := w.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -87,7 +87,7 @@ func podConfig(w *world, name string) *v1.PodSandboxConfig {
 func (w *world) create(pod, script string, changes ...func(*v1.ContainerConfig)) string {
 	w.Helper()
 	config := &v1.ContainerConfig{
-		Metadata: &v1.ContainerMetadata{Name: "main"}, Image: &v1.ImageSpec{Image: "any"}, LogPath: "main/0.log",
+		Metadata: &v1.ContainerMetadata{Name: "main"}, Image: &v1.ImageSpec{Image: "any"}, LogPath: newID()[:8] + "/0.log",
 		Command: []string{"sh", "-c", script}, Labels: map[string]string{"container": "main"},
 	}
 	for _, change := range changes {

@@ -2,6 +2,7 @@ package pid1
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -17,7 +18,6 @@ type View struct {
 	Mounts   []Mount
 	ReadOnly bool // everything but the mounts, /proc and /dev's devices
 	Proc     bool // a fresh /proc, for a PID namespace of the container's own
-	Sys      bool // a fresh /sys, for a network namespace of the container's own
 
 	made    map[string]bool // directories that exist only in this view, where entries can be made freely
 	mirrors []string        // those among them that are to be read-only in the end
@@ -84,6 +84,10 @@ func (v *View) place(t tree, m Mount, earlier []Mount) error {
 	} else if info.IsDir() != t.isDir {
 		return fmt.Errorf("one is a directory and the other is a file")
 	}
+	// What the mount covers is out of reach.
+	covered := func(path string) bool { return path == at || strings.HasPrefix(path, at+"/") }
+	maps.DeleteFunc(v.made, func(path string, _ bool) bool { return covered(path) })
+	v.mirrors = slices.DeleteFunc(v.mirrors, covered)
 	return t.attach(at)
 }
 
