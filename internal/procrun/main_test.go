@@ -1,16 +1,20 @@
 package procrun
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -72,6 +76,16 @@ var acts = map[string]func(args []string){
 			_, _ = conn.Write([]byte(args[1]))
 			_ = conn.Close()
 		}
+	},
+	"take": func(args []string) {
+		size, err := strconv.Atoi(args[0])
+		if err != nil {
+			panic(err)
+		}
+		memory := bytes.Repeat([]byte{1}, size)
+		fmt.Println("taken")
+		<-time.After(time.Hour)
+		runtime.KeepAlive(memory)
 	},
 	"hear": func(args []string) {
 		conn, err := net.DialTimeout("tcp", args[0], patient)

@@ -17,6 +17,7 @@ import (
 	"encoding/json"
 	"os"
 	"syscall"
+	"unsafe"
 )
 
 // Name is the name (argv[0]) under which the executable is a supervisor.
@@ -62,12 +63,21 @@ type Failure struct {
 	Message  string
 }
 
+// keepFromCommand keeps open files from the command: the pipes, and what the program that started the runtime left open.
+func keepFromCommand() {
+	const sysCloseRange, closeOnExec = 436, 4
+	if _, _, errno := syscall.RawSyscall(sysCloseRange, controlFD, ^uintptr(0)>>33, closeOnExec); errno != 0 {
+		syscall.CloseOnExec(controlFD)
+		syscall.CloseOnExec(statusFD)
+	}
+}
+
 func init() {
 	if len(os.Args) == 0 || os.Args[0] != Name {
 		return
 	}
-	syscall.CloseOnExec(controlFD)
-	syscall.CloseOnExec(statusFD)
+	_ = prctl(prSetName, uintptr(unsafe.Pointer(unsafe.StringData(Name+"\x00"))))
+	keepFromCommand()
 	_ = syscall.SetNonblock(controlFD, true) // pollable: a blocking read would cost a thread
 	control, status := os.NewFile(controlFD, "control"), os.NewFile(statusFD, "status")
 	var spec Spec

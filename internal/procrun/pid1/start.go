@@ -11,6 +11,7 @@ import (
 )
 
 const (
+	prSetName           = 15
 	prSetChildSubreaper = 36
 	prSetNoNewPrivs     = 38
 )
