@@ -1,0 +1,119 @@
+package v1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+)
+
+// CleanPodPolicy says which pods are removed when the job ends.
+// +kubebuilder:validation:Enum=None;Running;All
+type CleanPodPolicy string
+
+const (
+	// CleanPodPolicyNone keeps every pod as it is, running ones included.
+	CleanPodPolicyNone CleanPodPolicy = "None"
+	// CleanPodPolicyRunning removes what still runs or waits and keeps finished pods, so that their logs can be read.
+	CleanPodPolicyRunning CleanPodPolicy = "Running"
+	// CleanPodPolicyAll removes every pod.
+	CleanPodPolicyAll CleanPodPolicy = "All"
+)
+
+// LifecyclePolicy is the four policies that decide when a job ends and what is left of it. They stand in spec.runPolicy, and, as the
+// first TFJobs and PyTorchJobs had them, directly in spec. EffectivePolicy says which place counts.
+type LifecyclePolicy struct {
+	// cleanPodPolicy says which pods are removed when the job ends: None keeps all of them, Running removes those that still run or
+	// wait and keeps finished ones for their logs, All removes every pod. When the active deadline or the backoff limit ends the job,
+	// running pods are stopped whatever it says. Defaults to Running. It may be changed at any time. Older manifests have it in spec
+	// instead of spec.runPolicy; where both are set they must be equal.
+	// +optional
+	CleanPodPolicy *CleanPodPolicy `json:"cleanPodPolicy,omitempty"`
+
+	// ttlSecondsAfterFinished is how many seconds after its end the job is deleted, together with its pods and Services. 0 deletes it
+	// at once; unset keeps it for ever. It may be changed at any time. Older manifests have it in spec instead of spec.runPolicy;
+	// where both are set they must be equal.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
+
+	// activeDeadlineSeconds is how many seconds after status.startTime the job may run before it fails and its pods are stopped,
+	// whatever their restart policy. It is at least 1; unset means no limit. Time spent suspended does not count. It may be changed at
+	// any time. Older manifests have it in spec instead of spec.runPolicy; where both are set they must be equal.
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
+
+	// backoffLimit is how many retries the job has: the failure after the last of them fails the job. 0 allows none; unset means no
+	// limit. Disruptions (evictions, preemptions, lost nodes) are not charged to it. It may be changed at any time. Older manifests
+	// have it in spec instead of spec.runPolicy; where both are set they must be equal.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	BackoffLimit *int32 `json:"backoffLimit,omitempty"`
+}
+
+// RunPolicy says how the job is run: when it ends, what is left of it, whether it may start, and who runs it.
+type RunPolicy struct {
+	LifecyclePolicy `json:",inline"`
+
+	// schedulingPolicy is what a gang scheduler should know about the job. Unset asks for nothing.
+	// +optional
+	SchedulingPolicy *SchedulingPolicy `json:"schedulingPolicy,omitempty"`
+
+	// suspend keeps the job from running: while it is true there are no pods, and those of a running job are removed. Setting it to
+	// false starts the job, with a new status.startTime; retries already made stay counted. Defaults to false. It may be changed at
+	// any time.
+	// +kubebuilder:default=false
+	// +optional
+	Suspend *bool `json:"suspend,omitempty"`
+
+	// managedBy names the controller that runs the job: kubeflow.org/training-operator, which is also what unset means, or
+	// kueue.x-k8s.io/multikueue, which makes this operator leave the job alone. It cannot be changed.
+	// +optional
+	ManagedBy *string `json:"managedBy,omitempty"`
+}
+
+// SchedulingPolicy is what a gang scheduler should know about the job.
+type SchedulingPolicy struct {
+	// minAvailable is how many pods must be placed together before any of them starts. Unset means all of them.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	MinAvailable *int32 `json:"minAvailable,omitempty"`
+
+	// queue is the scheduler's queue. Unset or empty leaves the choice to the scheduler. It cannot be changed.
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="queue cannot be changed once it is set: create the job anew"
+	// +optional
+	Queue string `json:"queue,omitempty"`
+
+	// minResources is what the cluster must have free before the pods are placed. Unset means the sum of their requests.
+	// +optional
+	MinResources corev1.ResourceList `json:"minResources,omitempty"`
+
+	// priorityClass is the priority class of the whole gang. Unset or empty means the scheduler's default.
+	// +optional
+	PriorityClass string `json:"priorityClass,omitempty"`
+
+	// scheduleTimeoutSeconds is how long the scheduler may try to place the gang. Unset means the scheduler's default.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	ScheduleTimeoutSeconds *int32 `json:"scheduleTimeoutSeconds,omitempty"`
+}
+
+// EffectivePolicy is the policy a job runs under: each field from runPolicy, else from the flat place in spec, else its default.
+// CleanPodPolicy is always set in the answer; each of the others is nil where there is no limit.
+func EffectivePolicy(runPolicy, flat LifecyclePolicy) LifecyclePolicy {
+	running := CleanPodPolicyRunning
+	return LifecyclePolicy{
+		CleanPodPolicy:          first(runPolicy.CleanPodPolicy, flat.CleanPodPolicy, &running),
+		TTLSecondsAfterFinished: first(runPolicy.TTLSecondsAfterFinished, flat.TTLSecondsAfterFinished),
+		ActiveDeadlineSeconds:   first(runPolicy.ActiveDeadlineSeconds, flat.ActiveDeadlineSeconds),
+		BackoffLimit:            first(runPolicy.BackoffLimit, flat.BackoffLimit),
+	}
+}
+
+// first returns a copy of the first value that is set, so that the answer shares nothing with the job.
+func first[T any](candidates ...*T) *T {
+	for _, candidate := range candidates {
+		if candidate != nil {
+			return new(*candidate)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,163 @@
+package v1
+
+import (
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	// PyTorchJobKind is the kind's name.
+	PyTorchJobKind = "PyTorchJob"
+	// PyTorchMaster is the role whose end ends the job. There is at most one.
+	PyTorchMaster ReplicaType = "Master"
+	// PyTorchWorker is the role of all others.
+	PyTorchWorker ReplicaType = "Worker"
+	// PyTorchContainer is the name of the training container. Without a container of this name it is the first one.
+	PyTorchContainer = "pytorch"
+	// PyTorchPortName is the name of the training container's port that the others connect to.
+	PyTorchPortName = "pytorchjob-port"
+	// PyTorchPort is that port's number where the template names none.
+	PyTorchPort int32 = 23456
+)
+
+// PyTorchJob is a distributed PyTorch training.
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=pytorchjobs,singular=pytorchjob
+// +kubebuilder:subresource:status
+// +kubebuilder:subresource:scale:specpath=.spec.pytorchReplicaSpecs.Worker.replicas,statuspath=.status.replicaStatuses.Worker.active,selectorpath=.status.replicaStatuses.Worker.selector
+// +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.conditions[-1:].type`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.ready`
+// +kubebuilder:printcolumn:name="Restarts",type=integer,JSONPath=`.status.restarts`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.message`,priority=1
+type PyTorchJob struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is the standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitzero"`
+
+	// spec is what to train and how to run it.
+	// +optional
+	Spec PyTorchJobSpec `json:"spec,omitzero"`
+
+	// status is what the operator last saw of the job. Only the operator writes it.
+	// +optional
+	Status JobStatus `json:"status,omitzero"`
+}
+
+// PyTorchJobSpec is what to train and how to run it.
+type PyTorchJobSpec struct {
+	LifecyclePolicy `json:",inline"`
+
+	// runPolicy says when the job ends, what is left of it, whether it may start, and who runs it. Unset means the default of each of
+	// its fields.
+	// +optional
+	RunPolicy RunPolicy `json:"runPolicy,omitzero"`
+
+	// pytorchReplicaSpecs is the roles of the job: Master, at most one, and Worker. The names may be written in any letter case. Without
+	// a Master the first Worker leads. The numbers of replicas may be changed while the job runs.
+	PyTorchReplicaSpecs map[ReplicaType]*ReplicaSpec `json:"pytorchReplicaSpecs"`
+
+	// elasticPolicy lets the number of Workers change while the job runs. Unset means a fixed number.
+	// +optional
+	ElasticPolicy *ElasticPolicy `json:"elasticPolicy,omitempty"`
+
+	// nprocPerNode is how many training processes torchrun starts in each pod: auto, cpu, gpu or a number. Defaults to auto. A change
+	// takes effect with the next attempt.
+	// +optional
+	NprocPerNode *string `json:"nprocPerNode,omitempty"`
+}
+
+// ElasticPolicy says between which numbers of Workers the job can run, and how they meet.
+type ElasticPolicy struct {
+	// minReplicas is the smallest number of Workers the job can run with. Defaults to the Worker replicas, or to maxReplicas if that is
+	// less.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	MinReplicas *int32 `json:"minReplicas,omitempty"`
+
+	// maxReplicas is the largest number of Workers an autoscaler may ask for. Defaults to the Worker replicas, or to minReplicas if that
+	// is more.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	MaxReplicas *int32 `json:"maxReplicas,omitempty"`
+
+	// rdzvBackend is how the Workers find each other. Defaults to c10d, which needs no further service.
+	// +optional
+	RDZVBackend *RDZVBackend `json:"rdzvBackend,omitempty"`
+
+	// rdzvPort is the port of the rendezvous. Defaults to the Worker's port named pytorchjob-port.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	// +optional
+	RDZVPort *int32 `json:"rdzvPort,omitempty"`
+
+	// rdzvHost is the host of the rendezvous. Defaults to the first Worker.
+	// +optional
+	RDZVHost *string `json:"rdzvHost,omitempty"`
+
+	// rdzvId tells this rendezvous from others on the same host. Defaults to the UID of the job.
+	// +optional
+	RDZVID *string `json:"rdzvId,omitempty"`
+
+	// rdzvConf is further configuration of the rendezvous. Unset or empty adds none.
+	// +optional
+	RDZVConf []RDZVConf `json:"rdzvConf,omitempty"`
+
+	// standalone makes each pod a rendezvous of its own, for jobs of a single pod; the other rdzv fields are then ignored. Defaults to
+	// false.
+	// +optional
+	Standalone *bool `json:"standalone,omitempty"`
+
+	// nProcPerNode is how many training processes torchrun starts in each pod. Deprecated: use spec.nprocPerNode. Only one of the two
+	// may be set.
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	NProcPerNode *int32 `json:"nProcPerNode,omitempty"`
+
+	// maxRestarts is how often torchrun restarts the processes within its pod before the pod fails. Defaults to torchrun's own value. It
+	// is apart from backoffLimit, which counts restarts of replicas.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	MaxRestarts *int32 `json:"maxRestarts,omitempty"`
+
+	// metrics is what an autoscaler should aim at. The job then gets a HorizontalPodAutoscaler between minReplicas and maxReplicas.
+	// Unset or empty means none.
+	// +optional
+	Metrics []autoscalingv2.MetricSpec `json:"metrics,omitempty"`
+}
+
+// RDZVBackend is how the Workers of an elastic job find each other.
+// +kubebuilder:validation:Enum=c10d;etcd;etcd-v2
+type RDZVBackend string
+
+const (
+	// RDZVBackendC10D meets in a store that the first Worker holds.
+	RDZVBackendC10D RDZVBackend = "c10d"
+	// RDZVBackendETCD meets in an etcd, by its old protocol.
+	RDZVBackendETCD RDZVBackend = "etcd"
+	// RDZVBackendETCDV2 meets in an etcd, by torch's newer implementation.
+	RDZVBackendETCDV2 RDZVBackend = "etcd-v2"
+)
+
+// RDZVConf is one setting of the rendezvous.
+type RDZVConf struct {
+	// key is the name of the setting.
+	// +optional
+	Key string `json:"key,omitempty"`
+
+	// value is its value.
+	// +optional
+	Value string `json:"value,omitempty"`
+}
+
+// PyTorchJobList is a list of PyTorchJobs.
+// +kubebuilder:object:root=true
+type PyTorchJobList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitzero"`
+
+	// Items is the jobs.
+	Items []PyTorchJob `json:"items"`
+}

@@ -1,0 +1,182 @@
+package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// JobStatus is what the operator last saw of a job. The fields up to lastReconcileTime are those of Training Operator 1.9; the
+// others are ours. Only the operator writes it.
+type JobStatus struct {
+	// conditions says what is true of the job. The newest condition that is True is the last of the list, and exactly one of Succeeded
+	// and Failed is there once the job has ended.
+	// +optional
+	Conditions []JobCondition `json:"conditions,omitempty"`
+
+	// replicaStatuses counts the pods of each role.
+	// +optional
+	ReplicaStatuses map[ReplicaType]*ReplicaStatus `json:"replicaStatuses,omitempty"`
+
+	// startTime is when the job was first let run, or let run again after it was suspended. The active deadline counts from here.
+	// +optional
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+
+	// completionTime is when the job succeeded or failed. ttlSecondsAfterFinished counts from here.
+	// +optional
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+
+	// lastReconcileTime is no longer written. It is kept because jobs of older operators have it.
+	// +optional
+	LastReconcileTime *metav1.Time `json:"lastReconcileTime,omitempty"`
+
+	// observedGeneration is the metadata.generation this status was decided on. A smaller one means that the last edit of the job has
+	// not been seen yet.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// ready is how many of the required replicas have their training container running, as in "3/4".
+	// +optional
+	Ready string `json:"ready,omitempty"`
+
+	// message is one sentence on what the job waits for, e.g. which replica cannot be placed and why. Empty when it waits for nothing.
+	// +optional
+	Message string `json:"message,omitempty"`
+
+	// attempt is the number of the present attempt, from 0. It rises when everyone is restarted together.
+	// +optional
+	Attempt int32 `json:"attempt"`
+
+	// restarts is how often the job, or one of its replicas, was started again for whatever reason: retries and disruptions together.
+	// +optional
+	Restarts int32 `json:"restarts"`
+
+	// retries is how many failures were charged to backoffLimit.
+	// +optional
+	Retries int32 `json:"retries"`
+
+	// disruptions is how many restarts were not charged, because the replica was evicted, preempted, deleted or lost with its node.
+	// +optional
+	Disruptions int32 `json:"disruptions"`
+
+	// lastFailure is the last replica that ended badly, kept when its pod is gone.
+	// +optional
+	LastFailure *ReplicaFailure `json:"lastFailure,omitempty"`
+
+	// attempts is the last ten attempts, oldest first, the present one included.
+	// +kubebuilder:validation:MaxItems=10
+	// +optional
+	Attempts []Attempt `json:"attempts,omitempty"`
+
+	// charged is the pods whose failures are already counted and that may still be seen. It is how a failure is counted exactly once.
+	// +optional
+	Charged []ChargedPod `json:"charged,omitempty"`
+}
+
+// ReplicaStatus counts the pods of one role.
+type ReplicaStatus struct {
+	// active is how many pods run.
+	// +optional
+	Active int32 `json:"active,omitempty"`
+
+	// succeeded is how many pods ended well.
+	// +optional
+	Succeeded int32 `json:"succeeded,omitempty"`
+
+	// failed is how many pods ended badly.
+	// +optional
+	Failed int32 `json:"failed,omitempty"`
+
+	// labelSelector is no longer written. It is kept because jobs of older operators have it. Deprecated: read selector.
+	// +optional
+	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
+
+	// selector is the label query that finds the pods of this role. Autoscalers read it.
+	// +optional
+	Selector string `json:"selector,omitempty"`
+
+	// completedIndexes is the replicas that succeeded in the present attempt and are not run again, as numbers and ranges: "0,3-5".
+	// +optional
+	CompletedIndexes string `json:"completedIndexes,omitempty"`
+}
+
+// FailureClass says whose fault a failure was.
+// +kubebuilder:validation:Enum=Application;Disruption
+type FailureClass string
+
+const (
+	// FailureApplication is a training container that ended with its own exit code, out of memory included.
+	FailureApplication FailureClass = "Application"
+	// FailureDisruption is a pod that was evicted, preempted, deleted by somebody or lost with its node.
+	FailureDisruption FailureClass = "Disruption"
+)
+
+// ReplicaFailure tells how a replica ended badly.
+type ReplicaFailure struct {
+	// replica is the role and index in lower case, e.g. worker-3.
+	// +optional
+	Replica string `json:"replica,omitempty"`
+
+	// pod is the name of the pod.
+	// +optional
+	Pod string `json:"pod,omitempty"`
+
+	// node is the name of the node the pod ran on. Empty when it was never placed.
+	// +optional
+	Node string `json:"node,omitempty"`
+
+	// class says whose fault it was: Application, charged to backoffLimit, or Disruption, not charged.
+	// +optional
+	Class FailureClass `json:"class,omitempty"`
+
+	// exitCode is the exit code of the training container. Unset when it left none.
+	// +optional
+	ExitCode *int32 `json:"exitCode,omitempty"`
+
+	// signal is the signal that ended the training container. Unset when it was none.
+	// +optional
+	Signal *int32 `json:"signal,omitempty"`
+
+	// reason is Kubernetes' word for it, e.g. OOMKilled or Evicted.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+
+	// message is the last of what the container or Kubernetes said.
+	// +optional
+	Message string `json:"message,omitempty"`
+
+	// time is when it happened.
+	// +optional
+	Time *metav1.Time `json:"time,omitempty"`
+}
+
+// Attempt is one run of the whole gang.
+type Attempt struct {
+	// number counts attempts from 0.
+	Number int32 `json:"number"`
+
+	// startTime is when the attempt began.
+	// +optional
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+
+	// endTime is when the attempt ended. Unset for the present one.
+	// +optional
+	EndTime *metav1.Time `json:"endTime,omitempty"`
+
+	// why is one sentence on what ended the attempt. Empty for the present one.
+	// +optional
+	Why string `json:"why,omitempty"`
+}
+
+// ChargedPod is a pod whose failures are already counted.
+type ChargedPod struct {
+	// uid is the UID of the pod.
+	UID types.UID `json:"uid"`
+
+	// restarts is how many restarts of its training container are counted.
+	// +optional
+	Restarts int32 `json:"restarts,omitempty"`
+
+	// ended is true when the end of the pod itself is counted.
+	// +optional
+	Ended bool `json:"ended,omitempty"`
+}
