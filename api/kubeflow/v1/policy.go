@@ -49,6 +49,17 @@ type LifecyclePolicy struct {
 	BackoffLimit *int32 `json:"backoffLimit,omitempty"`
 }
 
+// FlatPolicy is the place directly in spec where the first TFJobs and PyTorchJobs had their policies. The rules between spec and
+// spec.runPolicy stand here, once for every kind.
+// +kubebuilder:validation:XValidation:rule="!has(self.cleanPodPolicy) || self.?runPolicy.?cleanPodPolicy.orValue(self.cleanPodPolicy) == self.cleanPodPolicy",message="spec.cleanPodPolicy and spec.runPolicy.cleanPodPolicy differ: remove spec.cleanPodPolicy"
+// +kubebuilder:validation:XValidation:rule="!has(self.ttlSecondsAfterFinished) || self.?runPolicy.?ttlSecondsAfterFinished.orValue(self.ttlSecondsAfterFinished) == self.ttlSecondsAfterFinished",message="spec.ttlSecondsAfterFinished and spec.runPolicy.ttlSecondsAfterFinished differ: remove spec.ttlSecondsAfterFinished"
+// +kubebuilder:validation:XValidation:rule="!has(self.activeDeadlineSeconds) || self.?runPolicy.?activeDeadlineSeconds.orValue(self.activeDeadlineSeconds) == self.activeDeadlineSeconds",message="spec.activeDeadlineSeconds and spec.runPolicy.activeDeadlineSeconds differ: remove spec.activeDeadlineSeconds"
+// +kubebuilder:validation:XValidation:rule="!has(self.backoffLimit) || self.?runPolicy.?backoffLimit.orValue(self.backoffLimit) == self.backoffLimit",message="spec.backoffLimit and spec.runPolicy.backoffLimit differ: remove spec.backoffLimit"
+// +kubebuilder:validation:XValidation:rule="(self.?runPolicy.?managedBy.orValue('') == 'kueue.x-k8s.io/multikueue') == (oldSelf.?runPolicy.?managedBy.orValue('') == 'kueue.x-k8s.io/multikueue')",message="spec.runPolicy.managedBy cannot be changed: create the job anew"
+type FlatPolicy struct {
+	LifecyclePolicy `json:",inline"`
+}
+
 // RunPolicy says how the job is run: when it ends, what is left of it, whether it may start, and who runs it.
 type RunPolicy struct {
 	LifecyclePolicy `json:",inline"`
@@ -66,6 +77,8 @@ type RunPolicy struct {
 
 	// managedBy names the controller that runs the job: kubeflow.org/training-operator, which is also what unset means, or
 	// kueue.x-k8s.io/multikueue, which makes this operator leave the job alone. It cannot be changed.
+	// +kubebuilder:validation:Enum=kubeflow.org/training-operator;kueue.x-k8s.io/multikueue
+	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	ManagedBy *string `json:"managedBy,omitempty"`
 }
@@ -78,7 +91,7 @@ type SchedulingPolicy struct {
 	MinAvailable *int32 `json:"minAvailable,omitempty"`
 
 	// queue is the scheduler's queue. Unset or empty leaves the choice to the scheduler. It cannot be changed.
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="queue cannot be changed once it is set: create the job anew"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="queue cannot be changed: create the job anew"
 	// +optional
 	Queue string `json:"queue,omitempty"`
 

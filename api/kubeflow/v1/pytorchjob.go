@@ -30,6 +30,8 @@ const (
 // +kubebuilder:printcolumn:name="Restarts",type=integer,JSONPath=`.status.restarts`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.message`,priority=1
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",fieldPath=".metadata.name",message="the job's Service has the same name, so use lower-case letters, digits and '-', a letter first and no '-' last"
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 61 - self.spec.pytorchReplicaSpecs.map(role, size(role) + size(string([1, self.spec.pytorchReplicaSpecs[role].?replicas.orValue(1), role.lowerAscii() == 'worker' ? self.spec.?elasticPolicy.?maxReplicas.orValue(1) : 1].max() - 1))).max()",fieldPath=".metadata.name",message="pods are named <name>-<role>-<index> and have at most 63 characters: use a shorter name (45 characters always fit)"
 type PyTorchJob struct {
 	metav1.TypeMeta `json:",inline"`
 
@@ -38,7 +40,7 @@ type PyTorchJob struct {
 	metav1.ObjectMeta `json:"metadata,omitzero"`
 
 	// spec is what to train and how to run it.
-	// +optional
+	// +required
 	Spec PyTorchJobSpec `json:"spec,omitzero"`
 
 	// status is what the operator last saw of the job. Only the operator writes it.
@@ -47,8 +49,10 @@ type PyTorchJob struct {
 }
 
 // PyTorchJobSpec is what to train and how to run it.
+// +kubebuilder:validation:XValidation:rule="!has(self.elasticPolicy) || self.pytorchReplicaSpecs.exists(role, role.lowerAscii() == 'worker')",message="elasticPolicy is about Workers and the job has none: add the role Worker to pytorchReplicaSpecs"
+// +kubebuilder:validation:XValidation:rule="!has(self.nprocPerNode) || !has(self.elasticPolicy) || !has(self.elasticPolicy.nProcPerNode)",message="spec.nprocPerNode and spec.elasticPolicy.nProcPerNode are the same setting: remove spec.elasticPolicy.nProcPerNode"
 type PyTorchJobSpec struct {
-	LifecyclePolicy `json:",inline"`
+	FlatPolicy `json:",inline"`
 
 	// runPolicy says when the job ends, what is left of it, whether it may start, and who runs it. Unset means the default of each of
 	// its fields.
@@ -57,6 +61,12 @@ type PyTorchJobSpec struct {
 
 	// pytorchReplicaSpecs is the roles of the job: Master, at most one, and Worker. The names may be written in any letter case. Without
 	// a Master the first Worker leads. The numbers of replicas may be changed while the job runs.
+	// +kubebuilder:validation:MaxProperties=16
+	// +kubebuilder:validation:XValidation:rule="self.all(role, role.lowerAscii() in ['master', 'worker'])",messageExpression="'unknown role ' + self.filter(role, !(role.lowerAscii() in ['master', 'worker']))[0] + ': use Master or Worker'"
+	// +kubebuilder:validation:XValidation:rule="['master', 'worker'].all(name, self.filter(role, role.lowerAscii() == name).size() <= 1)",message="a role is there twice, in different letter case: keep one of them"
+	// +kubebuilder:validation:XValidation:rule="self.exists(role, self[role].?replicas.orValue(1) > 0)",message="the job has no replicas: add a Master or a Worker with replicas of at least 1"
+	// +kubebuilder:validation:XValidation:rule="self.all(role, role.lowerAscii() != 'master' || self[role].?replicas.orValue(1) <= 1)",message="a PyTorchJob has at most one Master: set its replicas to 1 and make the others Workers"
+	// +required
 	PyTorchReplicaSpecs map[ReplicaType]*ReplicaSpec `json:"pytorchReplicaSpecs"`
 
 	// elasticPolicy lets the number of Workers change while the job runs. Unset means a fixed number.
@@ -70,16 +80,17 @@ type PyTorchJobSpec struct {
 }
 
 // ElasticPolicy says between which numbers of Workers the job can run, and how they meet.
+// +kubebuilder:validation:XValidation:rule="!has(self.minReplicas) || !has(self.maxReplicas) || self.minReplicas <= self.maxReplicas",message="minReplicas is more than maxReplicas: lower the one or raise the other"
 type ElasticPolicy struct {
 	// minReplicas is the smallest number of Workers the job can run with. Defaults to the Worker replicas, or to maxReplicas if that is
 	// less.
-	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Minimum=1
 	// +optional
 	MinReplicas *int32 `json:"minReplicas,omitempty"`
 
 	// maxReplicas is the largest number of Workers an autoscaler may ask for. Defaults to the Worker replicas, or to minReplicas if that
 	// is more.
-	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Minimum=1
 	// +optional
 	MaxReplicas *int32 `json:"maxReplicas,omitempty"`
 

@@ -23,6 +23,7 @@ const (
 )
 
 // ReplicaSpec is one role of a job: a pod template and how many pods of it run.
+// +kubebuilder:validation:XValidation:rule="self.?replicas.orValue(1) == 0 || self.?template.?spec.?containers.orValue([]).size() > 0",message="template.spec.containers is empty: add the container that trains"
 type ReplicaSpec struct {
 	// replicas is how many pods of this role run. Defaults to 1; 0 means that the job has no such role. It may be changed while the
 	// job runs, which scales it.

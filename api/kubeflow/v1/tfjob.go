@@ -35,6 +35,8 @@ const (
 // +kubebuilder:printcolumn:name="Restarts",type=integer,JSONPath=`.status.restarts`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.message`,priority=1
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",fieldPath=".metadata.name",message="the job's Service has the same name, so use lower-case letters, digits and '-', a letter first and no '-' last"
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 61 - self.spec.tfReplicaSpecs.map(role, size(role) + size(string([1, self.spec.tfReplicaSpecs[role].?replicas.orValue(1)].max() - 1))).max()",fieldPath=".metadata.name",message="pods are named <name>-<role>-<index> and have at most 63 characters: use a shorter name (42 characters always fit)"
 type TFJob struct {
 	metav1.TypeMeta `json:",inline"`
 
@@ -43,7 +45,7 @@ type TFJob struct {
 	metav1.ObjectMeta `json:"metadata,omitzero"`
 
 	// spec is what to train and how to run it.
-	// +optional
+	// +required
 	Spec TFJobSpec `json:"spec,omitzero"`
 
 	// status is what the operator last saw of the job. Only the operator writes it.
@@ -53,7 +55,7 @@ type TFJob struct {
 
 // TFJobSpec is what to train and how to run it.
 type TFJobSpec struct {
-	LifecyclePolicy `json:",inline"`
+	FlatPolicy `json:",inline"`
 
 	// runPolicy says when the job ends, what is left of it, whether it may start, and who runs it. Unset means the default of each of
 	// its fields.
@@ -67,6 +69,12 @@ type TFJobSpec struct {
 
 	// tfReplicaSpecs is the roles of the job: Chief or Master, at most one, PS, Worker and Evaluator. The names may be written in any
 	// letter case. The numbers of replicas may be changed while the job runs.
+	// +kubebuilder:validation:MaxProperties=16
+	// +kubebuilder:validation:XValidation:rule="self.all(role, role.lowerAscii() in ['chief', 'master', 'ps', 'worker', 'evaluator'])",messageExpression="'unknown role ' + self.filter(role, !(role.lowerAscii() in ['chief', 'master', 'ps', 'worker', 'evaluator']))[0] + ': use Chief, Master, PS, Worker or Evaluator'"
+	// +kubebuilder:validation:XValidation:rule="['chief', 'master', 'ps', 'worker', 'evaluator'].all(name, self.filter(role, role.lowerAscii() == name).size() <= 1)",message="a role is there twice, in different letter case: keep one of them"
+	// +kubebuilder:validation:XValidation:rule="self.exists(role, role.lowerAscii() in ['chief', 'master', 'worker'] && self[role].?replicas.orValue(1) > 0)",message="the job has no replica whose end could end it: add a Chief, a Master or a Worker with replicas of at least 1"
+	// +kubebuilder:validation:XValidation:rule="self.filter(role, role.lowerAscii() in ['chief', 'master']).map(role, self[role].?replicas.orValue(1)).sum() <= 1",message="a TFJob has at most one Chief or Master together: set the replicas of one to 1, remove the other, and make the others Workers"
+	// +required
 	TFReplicaSpecs map[ReplicaType]*ReplicaSpec `json:"tfReplicaSpecs"`
 
 	// enableDynamicWorker tells each Worker only of itself and the parameter servers, so that their number can change while the job

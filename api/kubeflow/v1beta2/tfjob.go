@@ -22,15 +22,9 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// TFJob is a distributed TensorFlow training.
+// TFJob is a distributed TensorFlow training. Columns, subresources and rules are those of v1; api/crds copies them.
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=tfjobs,singular=tfjob
-// +kubebuilder:subresource:status
-// +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.conditions[-1:].type`
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.ready`
-// +kubebuilder:printcolumn:name="Restarts",type=integer,JSONPath=`.status.restarts`
-// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.message`,priority=1
 type TFJob struct {
 	metav1.TypeMeta `json:",inline"`
 
@@ -39,7 +33,7 @@ type TFJob struct {
 	metav1.ObjectMeta `json:"metadata,omitzero"`
 
 	// spec is what to train and how to run it.
-	// +optional
+	// +required
 	Spec kubeflowv1.TFJobSpec `json:"spec,omitzero"`
 
 	// status is what the operator last saw of the job. Only the operator writes it.
