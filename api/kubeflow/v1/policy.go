@@ -55,7 +55,7 @@ type LifecyclePolicy struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.ttlSecondsAfterFinished) || self.?runPolicy.?ttlSecondsAfterFinished.orValue(self.ttlSecondsAfterFinished) == self.ttlSecondsAfterFinished",message="spec.ttlSecondsAfterFinished and spec.runPolicy.ttlSecondsAfterFinished differ: remove spec.ttlSecondsAfterFinished"
 // +kubebuilder:validation:XValidation:rule="!has(self.activeDeadlineSeconds) || self.?runPolicy.?activeDeadlineSeconds.orValue(self.activeDeadlineSeconds) == self.activeDeadlineSeconds",message="spec.activeDeadlineSeconds and spec.runPolicy.activeDeadlineSeconds differ: remove spec.activeDeadlineSeconds"
 // +kubebuilder:validation:XValidation:rule="!has(self.backoffLimit) || self.?runPolicy.?backoffLimit.orValue(self.backoffLimit) == self.backoffLimit",message="spec.backoffLimit and spec.runPolicy.backoffLimit differ: remove spec.backoffLimit"
-// +kubebuilder:validation:XValidation:rule="(self.?runPolicy.?managedBy.orValue('') == 'kueue.x-k8s.io/multikueue') == (oldSelf.?runPolicy.?managedBy.orValue('') == 'kueue.x-k8s.io/multikueue')",message="spec.runPolicy.managedBy cannot be changed: create the job anew"
+// +kubebuilder:validation:XValidation:rule="(self.?runPolicy.?managedBy.orValue('unset') == 'kueue.x-k8s.io/multikueue') == (oldSelf.?runPolicy.?managedBy.orValue('unset') == 'kueue.x-k8s.io/multikueue')",message="spec.runPolicy.managedBy cannot be changed: create the job anew"
 type FlatPolicy struct {
 	LifecyclePolicy `json:",inline"`
 }

@@ -31,7 +31,7 @@ const (
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.message`,priority=1
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",fieldPath=".metadata.name",message="the job's Service has the same name, so use lower-case letters, digits and '-', a letter first and no '-' last"
-// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 61 - self.spec.pytorchReplicaSpecs.map(role, size(role) + size(string([1, self.spec.pytorchReplicaSpecs[role].?replicas.orValue(1), role.lowerAscii() == 'worker' ? self.spec.?elasticPolicy.?maxReplicas.orValue(1) : 1].max() - 1))).max()",fieldPath=".metadata.name",message="pods are named <name>-<role>-<index> and have at most 63 characters: use a shorter name (45 characters always fit)"
+// +kubebuilder:validation:XValidation:rule="self.spec.pytorchReplicaSpecs.all(role, size(self.metadata.name) + size(role) + size(string([1, self.spec.pytorchReplicaSpecs[role].?replicas.orValue(1), role.lowerAscii() == 'worker' ? self.spec.?elasticPolicy.?maxReplicas.orValue(1) : 1].max() - 1)) <= 61)",fieldPath=".metadata.name",message="pods are named <name>-<role>-<index> and have at most 63 characters: use a shorter name (45 characters always fit)"
 type PyTorchJob struct {
 	metav1.TypeMeta `json:",inline"`
 
