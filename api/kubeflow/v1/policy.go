@@ -95,9 +95,10 @@ type SchedulingPolicy struct {
 	// +optional
 	Queue string `json:"queue,omitempty"`
 
-	// minResources is what the cluster must have free before the pods are placed. Unset means the sum of their requests.
+	// minResources is what the cluster must have free before the pods are placed. Unset means the sum of their requests, empty means
+	// nothing.
 	// +optional
-	MinResources corev1.ResourceList `json:"minResources,omitempty"`
+	MinResources *corev1.ResourceList `json:"minResources,omitempty"`
 
 	// priorityClass is the priority class of the whole gang. Unset or empty means the scheduler's default.
 	// +optional

@@ -484,9 +484,13 @@ func (in *SchedulingPolicy) DeepCopyInto(out *SchedulingPolicy) {
 	}
 	if in.MinResources != nil {
 		in, out := &in.MinResources, &out.MinResources
-		*out = make(corev1.ResourceList, len(*in))
-		for key, val := range *in {
-			(*out)[key] = val.DeepCopy()
+		*out = new(corev1.ResourceList)
+		if **in != nil {
+			in, out := *in, *out
+			*out = make(corev1.ResourceList, len(*in))
+			for key, val := range *in {
+				(*out)[key] = val.DeepCopy()
+			}
 		}
 	}
 	if in.ScheduleTimeoutSeconds != nil {

@@ -1,0 +1,89 @@
+package v1_test
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
+)
+
+// Manifests of every era, from the flat layout of the first operators to today's.
+func TestManifestsOfEveryEraAreAccepted(t *testing.T) {
+	accepted(t, "testdata", 9)
+}
+
+// The examples that Training Operator publishes beside its code.
+func TestTrainingOperatorsExamplesAreAccepted(t *testing.T) {
+	var failure bytes.Buffer
+	list := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/kubeflow/training-operator")
+	list.Stderr = &failure
+	dir, err := list.Output()
+	if err != nil {
+		t.Fatalf("finding the source of Training Operator: %v: %s", err, failure.String())
+	}
+	accepted(t, filepath.Join(strings.TrimSpace(string(dir)), "examples"), 13)
+}
+
+// accepted gives every PyTorchJob and TFJob below a folder to the API server and to the Go types. There must be at least so many.
+func accepted(t *testing.T, folder string, atLeast int) {
+	t.Helper()
+	found := 0
+	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(path) != ".yaml" {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for _, document := range documents(t, data) {
+			found++
+			t.Run(filepath.Base(path), func(t *testing.T) { acceptedAsItIs(t, parse(t, document)) })
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found < atLeast {
+		t.Errorf("found %d manifests below %s, want %d", found, folder, atLeast)
+	}
+}
+
+var ourKinds = regexp.MustCompile(`(?m)^kind: *"?(PyTorchJob|TFJob)"?`)
+
+// documents is the PyTorchJobs and TFJobs of a YAML stream.
+func documents(t *testing.T, stream []byte) []string {
+	t.Helper()
+	var all []string
+	for _, document := range bytes.Split(stream, []byte("\n---")) {
+		if ourKinds.Match(document) {
+			all = append(all, string(document))
+		}
+	}
+	return all
+}
+
+func acceptedAsItIs(t *testing.T, object *unstructured.Unstructured) {
+	t.Helper()
+	dropped, refusals := admit(t, object, nil)
+	if len(dropped)+len(refusals) > 0 {
+		t.Errorf("dropped %q, refused %q", dropped, refusals)
+	}
+	typed := map[string]defaulted{"PyTorchJob": &kubeflowv1.PyTorchJob{}, "TFJob": &kubeflowv1.TFJob{}}[object.GetKind()]
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, typed, true); err != nil {
+		t.Errorf("the Go type does not hold it: %v", err)
+	}
+	typed.SetDefaults()
+}
+
+type defaulted interface{ SetDefaults() }
