@@ -1,0 +1,2 @@
+// Package layout holds the test that imports go one way.
+package layout

@@ -1,0 +1,77 @@
+package layout
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/trainyard/trainyard/"
+
+// TestImportsGoOneWay holds the lines that docs/design.md draws between packages.
+func TestImportsGoOneWay(t *testing.T) {
+	for _, c := range []struct {
+		sentence string
+		packages string
+		never    []string // prefixes of import paths
+		except   []string
+	}{
+		{
+			sentence: "the operator links neither Kubernetes' components nor the store",
+			packages: "./cmd/trainyard-operator",
+			never:    []string{"k8s.io/kubernetes/", "go.etcd.io/etcd/server", module + "internal/cluster", module + "internal/procrun"},
+		},
+		{
+			sentence: "the enclave knows nothing of ours",
+			packages: "./internal/enclave/...",
+			never:    []string{module},
+			except:   []string{module + "internal/enclave"},
+		},
+		{
+			sentence: "the runtime knows nothing of ours, and does not need Kubernetes' components",
+			packages: "./internal/procrun/...",
+			never:    []string{module, "k8s.io/kubernetes/"},
+			except:   []string{module + "internal/procrun"},
+		},
+		{
+			sentence: "the local cluster knows its enclave and its runtime, and nothing of training",
+			packages: "./internal/cluster/...",
+			never:    []string{module},
+			except:   []string{module + "internal/cluster", module + "internal/enclave", module + "internal/procrun"},
+		},
+		{
+			sentence: "the API needs neither a client nor anything internal",
+			packages: "./api/kubeflow/...",
+			never:    []string{module + "internal", "k8s.io/client-go/kubernetes", "sigs.k8s.io/controller-runtime/pkg/client"},
+		},
+	} {
+		t.Run(c.sentence, func(t *testing.T) {
+			t.Parallel()
+			for _, dependency := range dependencies(t, c.packages) {
+				if hasPrefix(dependency, c.never) && !hasPrefix(dependency, c.except) {
+					t.Errorf("%s depends on %s", c.packages, dependency)
+				}
+			}
+		})
+	}
+}
+
+func dependencies(t *testing.T, packages string) []string {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-deps", packages)
+	cmd.Dir = "../../.."
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list -deps %s: %v", packages, err)
+	}
+	return strings.Fields(string(out))
+}
+
+func hasPrefix(path string, prefixes []string) bool {
+	for _, prefix := range prefixes {
+		if strings.HasPrefix(path, prefix) {
+			return true
+		}
+	}
+	return false
+}
