@@ -62,6 +62,7 @@ func Main(addons ...Addon) {
 // live is the life of the cluster, from its first breath to its last.
 func live(ctx context.Context, control net.Conn, addons []Addon) error {
 	syscall.CloseOnExec(lockFD)
+	syscall.CloseOnExec(uplinkFD)
 	if err := enclave.Enter(); err != nil {
 		return err
 	}
@@ -174,7 +175,7 @@ func (c *inhabitant) startRuntime(ctx context.Context) (err error) {
 	if err := serveServices(); err != nil {
 		return err
 	}
-	if err := attachUplink(os.NewFile(uplinkFD, "uplink")); err != nil {
+	if err := attachUplink(uplinkFD); err != nil {
 		c.notes = append(c.notes, fmt.Sprintf("pods do not reach the machine's network: %v", err))
 		return nil
 	}

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -52,14 +53,15 @@ func serveUplink(ctx context.Context, conn net.Conn) error {
 
 // attachUplink joins the enclave's end of the socket to the bridge: a veth pair of which one end is a port of the bridge
 // and the other is read and written as raw packets.
-func attachUplink(socket *os.File) error {
+func attachUplink(socket int) error {
 	bridge, err := netlink.LinkByName(bridgeName)
 	if err != nil {
 		return fmt.Errorf("finding the bridge: %w", err)
 	}
 	port := netlink.NewLinkAttrs()
 	port.Name, port.MTU, port.MasterIndex = uplinkName, mtu, bridge.Attrs().Index
-	if err := netlink.LinkAdd(&netlink.Veth{LinkAttrs: port, PeerName: uplinkPeer}); err != nil {
+	link := &netlink.Veth{LinkAttrs: port, PeerName: uplinkPeer}
+	if err := netlink.LinkAdd(link); err != nil {
 		return fmt.Errorf("making the uplink's interface: %w", err)
 	}
 	// Checksums and segments that a network card would finish must be finished here: there is no card.
@@ -68,23 +70,23 @@ func attachUplink(socket *os.File) error {
 			return fmt.Errorf("setting up the uplink's interface: %w", err)
 		}
 	}
-	index := 0
-	for _, name := range []string{uplinkName, uplinkPeer} {
-		link, err := netlink.LinkByName(name)
-		if err != nil {
-			return fmt.Errorf("finding the uplink's interface: %w", err)
-		}
-		if err := netlink.LinkSetUp(link); err != nil {
-			return fmt.Errorf("bringing the uplink up: %w", err)
-		}
-		index = link.Attrs().Index
+	peer, err := netlink.LinkByName(uplinkPeer)
+	if err != nil {
+		return fmt.Errorf("finding the uplink's interface: %w", err)
 	}
-	packets, err := packetSocket(index)
+	// The far end is the gateway's, so this machine must not answer there in its own name.
+	err = errors.Join(
+		os.WriteFile("/proc/sys/net/ipv6/conf/"+uplinkPeer+"/disable_ipv6", []byte("1"), 0),
+		netlink.LinkSetARPOff(peer), netlink.LinkSetUp(link), netlink.LinkSetUp(peer))
+	if err != nil {
+		return fmt.Errorf("bringing the uplink up: %w", err)
+	}
+	packets, err := packetSocket(peer.Attrs().Index)
 	if err != nil {
 		return err
 	}
-	go copyPackets(int(socket.Fd()), packets)
-	go copyPackets(packets, int(socket.Fd()))
+	go copyPackets(socket, packets)
+	go copyPackets(packets, socket)
 	return nil
 }
 
