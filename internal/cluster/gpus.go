@@ -124,3 +124,14 @@ func (g *gpuManager) taken(asking types.UID) map[string]bool {
 	}
 	return taken
 }
+
+// NewPodContainerManager has no cgroups of pods to tell of: the runtime makes one for each container.
+func (g *gpuManager) NewPodContainerManager() cm.PodContainerManager {
+	return noPodCgroups{g.ContainerManager.NewPodContainerManager()}
+}
+
+type noPodCgroups struct{ cm.PodContainerManager }
+
+func (noPodCgroups) GetPodCgroupConfig(*corev1.Pod, corev1.ResourceName) (*cm.ResourceConfig, error) {
+	return nil, nil //nolint:nilnil // kubelet reads nil as "none"
+}
