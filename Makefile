@@ -20,6 +20,7 @@ verify:
 	@hack/verify.sh
 
 lint:
+	$(GO) vet ./...
 	$(TOOL) golangci-lint run ./...
 
 test: setup verify lint
