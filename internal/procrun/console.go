@@ -24,7 +24,7 @@ func openConsole(c *container) (*console, error) {
 	if err != nil {
 		return nil, err
 	}
-	streams, err := openStreams(c.config.GetStdin(), c.config.GetTty())
+	streams, err := openStreams(c.config.GetStdin(), c.config.GetTty(), c.spec.User)
 	if err != nil {
 		log.close()
 		return nil, err

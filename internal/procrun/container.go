@@ -119,7 +119,10 @@ func (r *Runtime) StartContainer(_ context.Context, id string) error {
 }
 
 func (r *Runtime) start(s *sandbox, c *container) error {
-	namespaces, err := s.namespaces()
+	if r.closing.Load() {
+		return errClosing
+	}
+	namespaces, err := r.namespacesOf(s, c)
 	if err != nil {
 		return err
 	}
@@ -137,7 +140,7 @@ func (r *Runtime) start(s *sandbox, c *container) error {
 	l := launching{
 		spec: c.spec, namespaces: namespaces, flags: unix.CLONE_NEWNS, streams: console.theirs, place: placeIn(group),
 	}
-	if s.options().GetPid() == v1.NamespaceMode_CONTAINER {
+	if c.pidMode(s) == v1.NamespaceMode_CONTAINER {
 		l.flags |= unix.CLONE_NEWPID
 	}
 	supervisor, err := launch(l)
@@ -155,6 +158,35 @@ func (r *Runtime) start(s *sandbox, c *container) error {
 	c.mount, _ = os.Open(fmt.Sprintf("/proc/%d/ns/mnt", supervisor.process.Pid))
 	c.pid, _ = os.Open(fmt.Sprintf("/proc/%d/ns/pid", supervisor.process.Pid))
 	return nil
+}
+
+// pidMode says whose processes the container sees: as its pod says, but for a container that looks into another.
+func (c *container) pidMode(s *sandbox) v1.NamespaceMode {
+	if mode := c.config.GetLinux().GetSecurityContext().GetNamespaceOptions().GetPid(); mode == v1.NamespaceMode_TARGET {
+		return mode
+	}
+	return s.options().GetPid()
+}
+
+// namespacesOf returns the namespaces the container runs in, to enter and then to close.
+func (r *Runtime) namespacesOf(s *sandbox, c *container) ([]*os.File, error) {
+	namespaces, err := s.namespaces()
+	if err != nil || c.pidMode(s) != v1.NamespaceMode_TARGET {
+		return namespaces, err
+	}
+	target, err := r.container(c.config.GetLinux().GetSecurityContext().GetNamespaceOptions().GetTargetId())
+	if err != nil {
+		closeAll(namespaces)
+		return nil, err
+	}
+	target.mu.Lock()
+	defer target.mu.Unlock()
+	if target.pid == nil {
+		closeAll(namespaces)
+		return nil, fmt.Errorf("looking into container %q: %w", target.name(), errNotRunning)
+	}
+	its, err := duplicate(target.pid)
+	return append(namespaces, its...), err
 }
 
 // watch waits for the container's end.
@@ -196,21 +228,29 @@ func (r *Runtime) StopContainer(ctx context.Context, id string, timeout int64) e
 	if err != nil {
 		return nil // stopping what is gone is no error
 	}
-	c.starting.Lock()   // let a start that is under way come to its end
-	c.starting.Unlock() //nolint:staticcheck // nothing to do in between
-	if c.state() != v1.ContainerState_CONTAINER_RUNNING {
+	if err := c.stop(ctx, time.Duration(timeout)*time.Second); err != nil {
+		return fmt.Errorf("stopping container %q: %w", c.name(), err)
+	}
+	return nil
+}
+
+func (c *container) stop(ctx context.Context, grace time.Duration) error {
+	c.starting.Lock() // a start that is under way comes to its end first
+	state := c.state()
+	c.starting.Unlock()
+	if state != v1.ContainerState_CONTAINER_RUNNING {
 		return nil
 	}
-	if timeout > 0 {
+	if grace > 0 {
 		c.supervisor.signal(stopSignal(c.config.GetStopSignal()))
-		grace := time.NewTimer(time.Duration(timeout) * time.Second)
-		defer grace.Stop()
+		patience := time.NewTimer(grace)
+		defer patience.Stop()
 		select {
 		case <-c.done:
 			return nil
-		case <-grace.C:
+		case <-patience.C:
 		case <-ctx.Done():
-			return fmt.Errorf("stopping container %q: %w", c.name(), ctx.Err())
+			return ctx.Err()
 		}
 	}
 	c.supervisor.kill()
@@ -218,7 +258,7 @@ func (r *Runtime) StopContainer(ctx context.Context, id string, timeout int64) e
 	case <-c.done:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("killing container %q: %w", c.name(), ctx.Err())
+		return ctx.Err()
 	}
 }
 

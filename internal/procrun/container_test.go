@@ -243,6 +243,27 @@ func TestSharedProcessNamespace(t *testing.T) {
 	}
 }
 
+// A debugging container sees the processes of the one it looks into, and leaves them alone when it ends.
+func TestLookingIntoAContainer(t *testing.T) {
+	w := newWorld(t)
+	pod := w.pod("debugged")
+	target := w.start(pod, "exec sleep 16180")
+	look := func(c *v1.ContainerConfig) {
+		c.Linux = security(&v1.LinuxContainerSecurityContext{
+			NamespaceOptions: &v1.NamespaceOption{Pid: v1.NamespaceMode_TARGET, TargetId: target},
+		})
+	}
+	if out, _ := w.run(pod, "cat /proc/[0-9]*/cmdline | tr '\\0' ' '", look); !strings.Contains(out, "sleep 16180") {
+		t.Errorf("it sees %q", out)
+	}
+	w.must(w.running(target))
+	w.must(w.StopContainer(context.Background(), target, 0))
+	id := w.create(pod, "true", look)
+	if err := w.StartContainer(context.Background(), id); err == nil || !strings.Contains(err.Error(), "not running") {
+		t.Errorf("looking into one that has ended: %v", err)
+	}
+}
+
 func TestStates(t *testing.T) {
 	w := newWorld(t)
 	pod := w.pod("states")

@@ -60,7 +60,7 @@ func (r *Runtime) exec(ctx context.Context, id string, cmd []string, e execution
 	if err != nil {
 		return err
 	}
-	streams, err := openStreams(e.stdin != nil, e.tty)
+	streams, err := openStreams(e.stdin != nil, e.tty, c.spec.User)
 	if err != nil {
 		return err
 	}

@@ -114,6 +114,7 @@ func TestExecStreams(t *testing.T) {
 		"a terminal's size":          {script: "while [ \"$(stty size)\" != '33 77' ]; do sleep 0.02; done; stty size", tty: true, want: "33 77\r\n"},
 		"a terminal's exit code":     {script: "exit 7", tty: true, code: 7},
 		"background does not matter": {script: "sleep 1000 & echo done", want: "done\n"},
+		"nor on a terminal":          {script: "(trap '' HUP; sleep 1000) & echo done", tty: true, want: "done\r\n"},
 		"binary":                     {script: "cat", stdin: "\x00\xff\r\n\x04", want: "\x00\xff\r\n\x04"},
 		"a megabyte there and back":  {script: "cat", stdin: strings.Repeat("megabyte", 1<<17), want: strings.Repeat("megabyte", 1<<17)},
 	} {

@@ -1,14 +1,12 @@
 package procrun
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"os/exec"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -82,10 +80,11 @@ var acts = map[string]func(args []string){
 		if err != nil {
 			panic(err)
 		}
-		memory := bytes.Repeat([]byte{1}, size)
+		if _, err := unix.Mmap(-1, 0, size, unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_POPULATE); err != nil {
+			panic(err)
+		}
 		fmt.Println("taken")
 		<-time.After(time.Hour)
-		runtime.KeepAlive(memory)
 	},
 	"hear": func(args []string) {
 		conn, err := net.DialTimeout("tcp", args[0], patient)

@@ -4,18 +4,18 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
-	"time"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	cri "k8s.io/cri-api/pkg/apis"
 	v1 "k8s.io/cri-api/pkg/apis/runtime/v1"
-	"k8s.io/cri-streaming/pkg/streaming"
 )
 
 var _ cri.RuntimeService = (*Runtime)(nil)
@@ -26,11 +26,13 @@ var _ cri.RuntimeService = (*Runtime)(nil)
 type Runtime struct {
 	config  Config
 	network *network
-	streams streaming.Server
+	streams *streamServer
 	events  events
 	limits  *limits
 	// terminals says that /dev/pts is mounted by us.
 	terminals bool
+	// closing says that nothing new may start.
+	closing atomic.Bool
 
 	mu         sync.RWMutex
 	sandboxes  map[string]*sandbox
@@ -73,11 +75,11 @@ func (r *Runtime) dir(elem ...string) string {
 // Close ends all containers, with SIGTERM and after the configured grace with SIGKILL, and stops serving streams. The
 // records say how each container ended.
 func (r *Runtime) Close(ctx context.Context) error {
-	_ = r.streams.Stop()
-	grace := int64(r.config.grace() / time.Second)
+	r.closing.Store(true)
+	_ = r.streams.http.Close()
 	var all sync.WaitGroup
 	for _, c := range r.allContainers() {
-		all.Go(func() { _ = r.StopContainer(ctx, c.id, grace) })
+		all.Go(func() { _ = c.stop(ctx, r.config.grace()) })
 	}
 	all.Wait()
 	for _, s := range r.allSandboxes() {
@@ -121,6 +123,8 @@ func (r *Runtime) RuntimeConfig(context.Context) (*v1.RuntimeConfigResponse, err
 		Linux: &v1.LinuxRuntimeConfiguration{CgroupDriver: v1.CgroupDriver_CGROUPFS},
 	}, nil
 }
+
+var errClosing = errors.New("the local cluster is stopping")
 
 func (r *Runtime) sandbox(id string) (*sandbox, error) {
 	r.mu.RLock()

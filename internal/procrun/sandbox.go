@@ -75,6 +75,9 @@ func (r *Runtime) RunPodSandbox(_ context.Context, config *v1.PodSandboxConfig, 
 }
 
 func (r *Runtime) createSandbox(s *sandbox) error {
+	if r.closing.Load() {
+		return errClosing
+	}
 	if err := r.writeSandboxFiles(s); err != nil {
 		return err
 	}
@@ -216,7 +219,6 @@ func (r *Runtime) StopPodSandbox(ctx context.Context, id string) error {
 		}
 	}
 	if r.stopSandbox(s) {
-		r.saveSandbox(s)
 		r.tell(v1.ContainerEventType_CONTAINER_STOPPED_EVENT, s.id, s)
 	}
 	return nil

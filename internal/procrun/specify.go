@@ -40,12 +40,12 @@ func (r *Runtime) specify(s *sandbox, c *container) (pid1.Spec, error) {
 		View: &pid1.View{
 			Mounts:   mounts,
 			ReadOnly: security.GetReadonlyRootfs(),
-			Proc:     s.options().GetPid() != v1.NamespaceMode_NODE,
+			Proc:     c.pidMode(s) != v1.NamespaceMode_NODE,
 		},
 		TTY:         c.config.GetTty(),
 		NoNewPrivs:  security.GetNoNewPrivs(),
 		OOMScoreAdj: int(c.config.GetLinux().GetResources().GetOomScoreAdj()),
-		KillOrphans: s.options().GetPid() != v1.NamespaceMode_CONTAINER,
+		KillOrphans: c.pidMode(s) != v1.NamespaceMode_CONTAINER,
 	}
 	if spec.Dir == "" {
 		spec.Dir = r.config.WorkDir

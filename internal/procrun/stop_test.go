@@ -2,6 +2,7 @@ package procrun
 
 import (
 	"context"
+	"errors"
 	"os"
 	"strconv"
 	"strings"
@@ -128,5 +129,8 @@ func TestCloseEndsEverything(t *testing.T) {
 	}
 	if status := w.ended(rude); status.GetExitCode() != 137 {
 		t.Errorf("exit code %d, want 137", status.GetExitCode())
+	}
+	if _, err := w.RunPodSandbox(context.Background(), podConfig(w, "late"), ""); !errors.Is(err, errClosing) {
+		t.Errorf("a late pod: %v", err)
 	}
 }

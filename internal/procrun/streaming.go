@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"net/url"
 	"strconv"
+	"time"
 
 	v1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"k8s.io/cri-streaming/pkg/streaming"
@@ -18,22 +21,29 @@ type streamer struct{ runtime *Runtime }
 
 var _ streaming.Runtime = streamer{}
 
-// newStreams serves exec, attach and port-forward on a free port of the enclave's loopback interface. Each URL holds a
+// streamServer serves exec, attach and port-forward on a free port of the enclave's loopback interface. Each URL holds a
 // token that is good for one connection.
-func newStreams(r *Runtime) (streaming.Server, error) {
+type streamServer struct {
+	streaming.Server
+	http *http.Server
+}
+
+func newStreams(r *Runtime) (*streamServer, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("listening for streams: %w", err)
 	}
 	config := streaming.DefaultConfig
 	config.Addr = listener.Addr().String()
-	_ = listener.Close() // the server opens it itself
+	config.BaseURL = &url.URL{Scheme: "http", Host: config.Addr}
 	server, err := streaming.NewServer(config, streamer{r})
 	if err != nil {
+		_ = listener.Close()
 		return nil, fmt.Errorf("creating the streaming server: %w", err)
 	}
-	go func() { _ = server.Start(true) }()
-	return server, nil
+	s := &streamServer{Server: server, http: &http.Server{Handler: server, ReadHeaderTimeout: 30 * time.Second}}
+	go func() { _ = s.http.Serve(listener) }()
+	return s, nil
 }
 
 // Exec runs a command in a container and streams to and from it.

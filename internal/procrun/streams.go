@@ -6,8 +6,9 @@ import (
 	"os"
 	"time"
 
-	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
+
+	"github.com/trainyard/trainyard/internal/procrun/pid1"
 )
 
 // streams are a command's standard streams: three pipes, or one terminal.
@@ -19,12 +20,16 @@ type streams struct {
 	stderr *os.File
 }
 
-func openStreams(stdin, tty bool) (*streams, error) {
+// openStreams opens streams for a command that runs as owner.
+func openStreams(stdin, tty bool, owner pid1.User) (*streams, error) {
 	s := &streams{}
 	var err error
 	if tty {
-		if s.tty, s.theirs[0], err = pty.Open(); err != nil {
-			return nil, fmt.Errorf("opening a terminal: %w", err)
+		if s.tty, s.theirs[0], err = openTerminal(); err != nil {
+			return nil, err
+		}
+		if !owner.Mapped {
+			_ = s.theirs[0].Chown(int(owner.UID), -1) // so that the command can open it again by name
 		}
 		s.theirs[1], s.theirs[2] = s.theirs[0], s.theirs[0]
 		s.stdin, s.stdout = s.tty, s.tty
@@ -69,7 +74,7 @@ func (s *streams) close() {
 // resize sets the terminal's size; without a terminal it does nothing.
 func (s *streams) resize(width, height uint16) {
 	if s.tty != nil && width > 0 && height > 0 {
-		_ = pty.Setsize(s.tty, &pty.Winsize{Cols: width, Rows: height})
+		_ = setSize(s.tty, width, height)
 	}
 }
 

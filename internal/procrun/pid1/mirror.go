@@ -45,7 +45,7 @@ func (v *View) mirror(dir string) error {
 		if dir == "/dev" && noise(entry.Name()) {
 			continue
 		}
-		if err := show(dir, entry); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := show(dir, entry); err != nil && !inaccessible(err) {
 			return err
 		}
 	}
@@ -57,6 +57,17 @@ func (v *View) mirror(dir string) error {
 		v.mirrors = append(v.mirrors, dir)
 	}
 	return moveOnto(dir)
+}
+
+// inaccessible tells whether an entry could not be shown because it is gone or nobody can get at it: the mirror then has
+// an empty one.
+func inaccessible(err error) bool {
+	for _, reason := range []error{fs.ErrNotExist, fs.ErrPermission, syscall.ENOTCONN, syscall.EIO, syscall.ESTALE, syscall.ENODEV} {
+		if errors.Is(err, reason) {
+			return true
+		}
+	}
+	return false
 }
 
 // show makes the entry of dir appear on the stage.
