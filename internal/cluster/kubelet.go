@@ -60,6 +60,7 @@ func (n *node) start(ctx context.Context) error {
 	flags.RootDirectory = n.dir
 	flags.HostnameOverride = n.name
 	flags.NodeIP = n.ip.String()
+	flags.MaxPerPodContainerCount = 2 // `kubectl logs --previous` answers for a finished pod too
 	flags.NodeLabels = map[string]string{"trainyard.dev/local": "true"}
 	deps, err := n.dependencies(config)
 	if err != nil {
