@@ -7,6 +7,7 @@ package local
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -38,6 +39,7 @@ func Main(m *testing.M, addons ...cluster.Addon) {
 	if os.Args[0] == kubectlName {
 		os.Exit(cli.Run(append([]string{"trainyard", "kubectl"}, os.Args[1:]...)))
 	}
+	_ = flag.Set("test.parallel", "8") // tests of a cluster wait more than they compute; the command line may say otherwise
 	code := m.Run()
 	if err := stopShared(); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -53,10 +54,28 @@ func (w *World) Until(name, what string, check func(*corev1.Pod) bool) *corev1.P
 	return pod
 }
 
-// UntilPhase waits until a pod is in a phase.
+// UntilPhase waits until a pod is in a phase. One that has ended in another is not waited for.
 func (w *World) UntilPhase(name string, phase corev1.PodPhase) *corev1.Pod {
 	w.Helper()
-	return w.Until(name, string(phase), func(p *corev1.Pod) bool { return p.Status.Phase == phase })
+	pod := w.Until(name, string(phase), func(p *corev1.Pod) bool { return p.Status.Phase == phase || ended(p) })
+	if pod.Status.Phase != phase {
+		w.Fatalf("pod %s is to be %s: it is %s: %+v", name, phase, pod.Status.Phase, pod.Status.ContainerStatuses)
+	}
+	return pod
+}
+
+func ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// Container is how a container of a pod is, also of one that initializes it.
+func Container(pod *corev1.Pod, name string) corev1.ContainerStatus {
+	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		if status.Name == name {
+			return status
+		}
+	}
+	return corev1.ContainerStatus{}
 }
 
 // Logs is what a pod's container has printed.
