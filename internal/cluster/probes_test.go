@@ -1,0 +1,148 @@
+package cluster_test
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/trainyard/trainyard/internal/testing/local"
+)
+
+// checkup is a way to ask a container how it is, with a script that makes it answer well from some moment on, and then badly.
+// The moments are when somebody creates and when he removes /scratch/well.
+type checkup struct {
+	handler corev1.ProbeHandler
+	script  string
+}
+
+var checkups = map[string]checkup{
+	"exec": {
+		corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"test", "-e", "/scratch/well"}}},
+		`sleep 1000`,
+	},
+	"httpGet": {
+		corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/well", Port: intstr.FromInt32(8080)}},
+		`cd /scratch; exec /usr/bin/python3 -m http.server 8080`,
+	},
+	"tcpSocket": {
+		corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(8080)}},
+		`while :; do
+			until [ -e /scratch/well ]; do sleep 0.1; done; /usr/bin/python3 -m http.server 8080 & 
+			while [ -e /scratch/well ]; do sleep 0.1; done; kill $!; wait
+		done`,
+	},
+	"grpc": {
+		corev1.ProbeHandler{GRPC: &corev1.GRPCAction{Port: 8080}},
+		`exec env ` + healthServer + `=/scratch/well $(TEST_BINARY)`,
+	},
+}
+
+// probed is a pod whose container is asked in one of the ways; ask says what for.
+func probed(name string, h checkup, ask func(*corev1.Container, *corev1.Probe)) *corev1.Pod {
+	pod := local.Pod(name, h.script)
+	pod.Spec.RestartPolicy = corev1.RestartPolicyAlways
+	pod.Spec.TerminationGracePeriodSeconds = ptr.To(int64(1))
+	main := &pod.Spec.Containers[0]
+	main.Env = []corev1.EnvVar{{Name: "TEST_BINARY", Value: executable}}
+	ask(main, &corev1.Probe{ProbeHandler: h.handler, PeriodSeconds: 1, FailureThreshold: 1, TimeoutSeconds: 10})
+	return pod
+}
+
+func ready(p *corev1.Pod) bool { return local.Container(p, "main").Ready }
+
+func TestReadinessProbe(t *testing.T) {
+	t.Parallel()
+	w := local.New(t)
+	folders := map[string]string{}
+	for kind, h := range checkups {
+		folders[kind] = t.TempDir()
+		w.Create(withFolder(probed(strings.ToLower(kind), h, func(c *corev1.Container, p *corev1.Probe) { c.ReadinessProbe = p }), folders[kind]))
+	}
+	for kind := range checkups {
+		w.Run(t, kind, func(t *testing.T, w *local.World) {
+			name, well := strings.ToLower(kind), folders[kind]+"/well"
+			w.UntilPhase(name, corev1.PodRunning)
+			w.Await("Readiness probe failed", "events", "--for", "pod/"+name)
+			if ready(w.Get(name)) {
+				t.Error("it is ready before it is well")
+			}
+			write(t, well, "")
+			w.Until(name, "ready", ready)
+			remove(t, well)
+			pod := w.Until(name, "no longer ready", func(p *corev1.Pod) bool { return !ready(p) })
+			if n := local.Container(pod, "main").RestartCount; n != 0 {
+				t.Errorf("it was restarted %d times, which is not a readiness probe's to do", n)
+			}
+		})
+	}
+}
+
+func TestLivenessProbe(t *testing.T) {
+	t.Parallel()
+	w := local.New(t)
+	folders := map[string]string{}
+	for kind, h := range checkups {
+		folders[kind] = t.TempDir()
+		write(t, folders[kind]+"/well", "")
+		w.Create(withFolder(probed(strings.ToLower(kind), h, func(c *corev1.Container, p *corev1.Probe) {
+			p.FailureThreshold = 5 // a server needs its time to start
+			c.LivenessProbe = p
+			c.ReadinessProbe = p.DeepCopy()
+		}), folders[kind]))
+	}
+	for kind := range checkups {
+		w.Run(t, kind, func(t *testing.T, w *local.World) {
+			name, well := strings.ToLower(kind), folders[kind]+"/well"
+			pod := w.Until(name, "ready", ready)
+			if n := local.Container(pod, "main").RestartCount; n != 0 {
+				t.Errorf("it was restarted %d times while it was well", n)
+			}
+			remove(t, well)
+			w.Until(name, "restarted", func(p *corev1.Pod) bool { return local.Container(p, "main").RestartCount > 0 })
+			write(t, well, "")
+			w.Await("Container main failed liveness probe, will be restarted", "events", "--for", "pod/"+name)
+		})
+	}
+}
+
+func TestStartupProbe(t *testing.T) {
+	t.Parallel()
+	w := local.New(t)
+	folders := map[string]string{}
+	for kind, h := range checkups {
+		folders[kind] = t.TempDir()
+		w.Create(withFolder(probed(strings.ToLower(kind), h, func(c *corev1.Container, p *corev1.Probe) {
+			c.StartupProbe, c.LivenessProbe = p, p.DeepCopy()
+			p.FailureThreshold = 100
+		}), folders[kind]))
+	}
+	late := probed("late", checkups["exec"], func(c *corev1.Container, p *corev1.Probe) {
+		c.StartupProbe = p
+		p.FailureThreshold = 2
+	})
+	w.Create(late)
+	for kind := range checkups {
+		w.Run(t, kind+" holds off the liveness probe until the container has started", func(t *testing.T, w *local.World) {
+			name := strings.ToLower(kind)
+			w.UntilPhase(name, corev1.PodRunning)
+			w.Await("Startup probe failed", "events", "--for", "pod/"+name)
+			if started := local.Container(w.Get(name), "main").Started; ptr.Deref(started, true) {
+				t.Error("it has started before it is well")
+			}
+			write(t, folders[kind]+"/well", "")
+			pod := w.Until(name, "started", func(p *corev1.Pod) bool { return ptr.Deref(local.Container(p, "main").Started, false) })
+			if n := local.Container(pod, "main").RestartCount; n != 0 {
+				t.Errorf("it was restarted %d times", n)
+			}
+		})
+	}
+	w.Run(t, "ends a container that does not start in time", func(t *testing.T, w *local.World) {
+		pod := w.Until("late", "restarted", func(p *corev1.Pod) bool { return local.Container(p, "main").RestartCount > 0 })
+		if end := local.Container(pod, "main").LastTerminationState.Terminated; end == nil || end.ExitCode != 143 {
+			t.Errorf("it ended as %+v", end)
+		}
+	})
+}
