@@ -2,6 +2,7 @@ package procrun
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -29,7 +30,7 @@ func (r *Runtime) ExecSync(ctx context.Context, id string, cmd []string, timeout
 	if err == nil {
 		return stdout.data, stderr.data, nil
 	}
-	if context.Cause(ctx) == errTimedOut {
+	if errors.Is(context.Cause(ctx), errTimedOut) {
 		return nil, nil, fmt.Errorf("%w: %q timed out after %s", remote.ErrCommandTimedOut, strings.Join(cmd, " "), timeout)
 	}
 	return stdout.data, stderr.data, err
