@@ -134,5 +134,5 @@ func unlessZero(n int32) *int32 {
 	if n == 0 {
 		return nil
 	}
-	return &n
+	return new(n)
 }

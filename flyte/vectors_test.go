@@ -9,8 +9,6 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-func ptr[T any](v T) *T { return &v }
-
 // vectors are what flyte-sdk's and flytekit's own tests serialize, with the bytes Flyte's generated code gives for them.
 var vectors = []struct {
 	name   string
@@ -24,9 +22,9 @@ var vectors = []struct {
 			e := NewElastic(Nodes(2), 2)
 			e.RunPolicy = &RunPolicy{
 				CleanPodPolicy:          "all",
-				TTLSecondsAfterFinished: ptr[int32](100),
-				ActiveDeadlineSeconds:   ptr[int32](200),
-				BackoffLimit:            ptr[int32](4),
+				TTLSecondsAfterFinished: new(int32(100)),
+				ActiveDeadlineSeconds:   new(int32(200)),
+				BackoffLimit:            new(int32(4)),
 			}
 			return e
 		}(),
@@ -53,9 +51,9 @@ var vectors = []struct {
 			}},
 			RunPolicy: &RunPolicy{
 				CleanPodPolicy:          CleanPodAll,
-				BackoffLimit:            ptr[int32](5),
-				ActiveDeadlineSeconds:   ptr[int32](100),
-				TTLSecondsAfterFinished: ptr[int32](100),
+				BackoffLimit:            new(int32(5)),
+				ActiveDeadlineSeconds:   new(int32(100)),
+				TTLSecondsAfterFinished: new(int32(100)),
 			},
 		},
 		json: `{"workerReplicas":{"replicas":5,"image":"worker:latest","resources":{` +
@@ -73,8 +71,8 @@ var vectors = []struct {
 			e.MaxRestarts = 0
 			e.RunPolicy = &RunPolicy{
 				CleanPodPolicy:          CleanPodAll,
-				TTLSecondsAfterFinished: ptr[int32](600),
-				ActiveDeadlineSeconds:   ptr[int32](36000),
+				TTLSecondsAfterFinished: new(int32(600)),
+				ActiveDeadlineSeconds:   new(int32(36000)),
 			}
 			return e
 		}(),
@@ -100,9 +98,9 @@ var vectors = []struct {
 			Worker: Group{Replicas: 1},
 			RunPolicy: &RunPolicy{
 				CleanPodPolicy:          CleanPodRunning,
-				BackoffLimit:            ptr[int32](5),
-				ActiveDeadlineSeconds:   ptr[int32](100),
-				TTLSecondsAfterFinished: ptr[int32](100),
+				BackoffLimit:            new(int32(5)),
+				ActiveDeadlineSeconds:   new(int32(100)),
+				TTLSecondsAfterFinished: new(int32(100)),
 			},
 		},
 		json: `{"workerReplicas":{"replicas":1,"resources":{}},"psReplicas":{"resources":{}},"chiefReplicas":{"resources":{}},` +
