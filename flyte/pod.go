@@ -1,0 +1,136 @@
+package flyte
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Pod is the pod of every replica, before a role's own image and resources.
+type Pod struct {
+	Template corev1.PodTemplateSpec
+	// Primary names the training container; it may be empty where there is only one.
+	Primary string
+}
+
+// container finds the training container in the pod.
+func (p *Pod) container() (*corev1.Container, error) {
+	containers := p.Template.Spec.Containers
+	switch {
+	case len(containers) == 0:
+		return nil, fmt.Errorf("the task has no container and no pod: give it a pod template")
+	case p.Primary == "" && len(containers) == 1:
+		return &containers[0], nil
+	case p.Primary == "":
+		return nil, fmt.Errorf("the pod has %d containers: say which one trains", len(containers))
+	}
+	for i := range containers {
+		if containers[i].Name == p.Primary {
+			return &containers[i], nil
+		}
+	}
+	return nil, fmt.Errorf("the pod has no container %q", p.Primary)
+}
+
+// IncreaseSharedMemory mounts memory at /dev/shm, limited only by the pod's memory, as flytekit's increase_shared_mem does.
+func (p *Pod) IncreaseSharedMemory() error {
+	return p.mountMemory("shm", "/dev/shm", "")
+}
+
+func (p *Pod) mountMemory(name, path, limit string) error {
+	if name == "" || path == "" {
+		return fmt.Errorf("mount name %q and path %q must both be given", name, path)
+	}
+	container, err := p.container()
+	if err != nil {
+		return err
+	}
+	memory := &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}
+	if limit != "" {
+		size, err := resource.ParseQuantity(limit)
+		if err != nil {
+			return fmt.Errorf("size limit %q: %w", limit, err)
+		}
+		memory.SizeLimit = &size
+	}
+	spec := &p.Template.Spec
+	spec.Volumes = append(spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{EmptyDir: memory}})
+	container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: name, MountPath: path})
+	return nil
+}
+
+// render is the pod template of one role: the training container gets the name the operators look for, and the role's image
+// and resources.
+func (p Pod) render(role replicaSpec, name string, e Execution) (corev1.PodTemplateSpec, error) {
+	pod := Pod{Template: *p.Template.DeepCopy(), Primary: p.Primary}
+	container, err := pod.container()
+	if err != nil {
+		return corev1.PodTemplateSpec{}, err
+	}
+	container.Name = name
+	if role.image != "" {
+		container.Image = role.image
+	}
+	container.Resources = settle(container.Resources)
+	// Flyte 1 looks whether anything is asked for; to Flyte 2 an empty message is a wish too.
+	if role.hasResources() || (role.resources != nil && e.Dialect != Flyte1) {
+		own, err := requirements(role.resources)
+		if err != nil {
+			return corev1.PodTemplateSpec{}, fmt.Errorf("resources: %w", err)
+		}
+		container.Resources = overlay(container.Resources, own)
+	}
+	pod.finish(e)
+	return pod.Template, nil
+}
+
+// finish adds what Flyte adds to every pod.
+func (p *Pod) finish(e Execution) {
+	template, spec := &p.Template, &p.Template.Spec
+	template.Labels = union(template.Labels, e.Labels)
+	template.Annotations = union(template.Annotations, e.Annotations)
+	if spec.RestartPolicy == "" {
+		spec.RestartPolicy = corev1.RestartPolicyNever
+	}
+	if spec.EnableServiceLinks == nil {
+		spec.EnableServiceLinks = new(false)
+	}
+	if spec.ServiceAccountName == "" {
+		spec.ServiceAccountName = e.ServiceAccount
+	}
+	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			addEnv(&containers[i], e.Env...)
+			addEnv(&containers[i], podNameEnv(envPodName))
+		}
+	}
+}
+
+// The variables in which Flyte tells a container the name of its pod. The second is for workers of a PyTorchJob, and of Flyte 1.
+const (
+	envPodName    = "_F_PN"
+	envWorkerName = "_F_WN"
+)
+
+func dropFlyteEnv(c *corev1.Container) {
+	c.Env = slices.DeleteFunc(c.Env, func(v corev1.EnvVar) bool { return v.Name == envPodName || v.Name == envWorkerName })
+	if len(c.Env) == 0 {
+		c.Env = nil
+	}
+}
+
+func podNameEnv(name string) corev1.EnvVar {
+	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{
+		FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"},
+	}}
+}
+
+func addEnv(c *corev1.Container, env ...corev1.EnvVar) {
+	for _, v := range env {
+		if !slices.ContainsFunc(c.Env, func(had corev1.EnvVar) bool { return had.Name == v.Name }) {
+			c.Env = append(c.Env, v)
+		}
+	}
+}

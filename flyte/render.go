@@ -1,0 +1,202 @@
+package flyte
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/flyteorg/flyte/flyteidl/gen/pb-go/flyteidl/plugins/kubeflow"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
+)
+
+// Dialect is which Flyte one speaks of, where they differ.
+type Dialect string
+
+// The two Flytes.
+const (
+	// Flyte1 is Flyte 1.16.
+	Flyte1 Dialect = "v1"
+	// Flyte2 is Flyte 2; an empty Dialect means it too.
+	Flyte2 Dialect = "v2"
+)
+
+// Execution is what Flyte knows only when it runs a task: names, labels, and the environment of the run.
+type Execution struct {
+	Dialect         Dialect
+	Name, Namespace string
+	// Labels and Annotations go to the job and to its pods.
+	Labels, Annotations map[string]string
+	// ServiceAccount is that of pods which name none.
+	ServiceAccount string
+	// Env is added to every container that has no such variable.
+	Env []corev1.EnvVar
+}
+
+// Manifest is a job: a *PyTorchJob or a *TFJob of api/kubeflow/v1.
+type Manifest interface {
+	runtime.Object
+	metav1.Object
+}
+
+// Render makes the job that Flyte's backend would create. Owner reference and finalizer, which Flyte adds, are left out.
+func (t Task) Render(e Execution) (Manifest, error) {
+	var (
+		job Manifest
+		err error
+	)
+	switch m := t.Custom.current().(type) {
+	case *kubeflow.DistributedPyTorchTrainingTask:
+		if t.Custom.TaskType == PythonTask {
+			return nil, fmt.Errorf("render %s: a task of one node becomes a pod, not a job", e.Name)
+		}
+		job, err = t.pytorchJob(m, e)
+	case *kubeflow.DistributedTensorflowTrainingTask:
+		job, err = t.tfJob(m, e)
+	default:
+		return nil, fmt.Errorf("render %s: there is no job for task type %s here", e.Name, t.Custom.TaskType)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("render %s: %w", e.Name, err)
+	}
+	return job, nil
+}
+
+func (t Task) pytorchJob(m *kubeflow.DistributedPyTorchTrainingTask, e Execution) (*kubeflowv1.PyTorchJob, error) {
+	master, worker := specOf(m.GetMasterReplicas()), specOf(m.GetWorkerReplicas())
+	master.replicas = 1
+	if worker.replicas < 1 && e.Dialect != Flyte1 {
+		return nil, fmt.Errorf("workerReplicas.replicas: %d: Flyte 2 wants at least one worker", worker.replicas)
+	}
+	job := &kubeflowv1.PyTorchJob{
+		TypeMeta:   metav1.TypeMeta{APIVersion: kubeflowv1.GroupVersion.String(), Kind: kubeflowv1.PyTorchJobKind},
+		ObjectMeta: t.objectMeta(e, t.Pod.Template.ObjectMeta),
+	}
+	job.Spec.RunPolicy.LifecyclePolicy = lifecycleOf(m.GetRunPolicy())
+	job.Spec.ElasticPolicy = elasticPolicyOf(m.GetElasticConfig())
+
+	roles := map[kubeflowv1.ReplicaType]replicaSpec{}
+	if job.Spec.ElasticPolicy == nil {
+		roles[kubeflowv1.PyTorchMaster] = master
+	}
+	if worker.replicas > 0 {
+		roles[kubeflowv1.PyTorchWorker] = worker
+	}
+	if len(roles) == 0 {
+		return nil, fmt.Errorf("workerReplicas.replicas: an elastic job needs workers")
+	}
+	var err error
+	if job.Spec.PyTorchReplicaSpecs, err = t.replicaSpecs(roles, kubeflowv1.PyTorchContainer, e); err != nil {
+		return nil, err
+	}
+	if w := job.Spec.PyTorchReplicaSpecs[kubeflowv1.PyTorchWorker]; w != nil && e.Dialect == Flyte1 && t.Custom.TaskTypeVersion == 1 {
+		addEnv(&w.Template.Spec.Containers[0], podNameEnv(envWorkerName))
+	}
+	return job, nil
+}
+
+func (t Task) tfJob(m *kubeflow.DistributedTensorflowTrainingTask, e Execution) (*kubeflowv1.TFJob, error) {
+	roles := map[kubeflowv1.ReplicaType]replicaSpec{
+		kubeflowv1.TFChief:     specOf(m.GetChiefReplicas()),
+		kubeflowv1.TFPS:        specOf(m.GetPsReplicas()),
+		kubeflowv1.TFWorker:    specOf(m.GetWorkerReplicas()),
+		kubeflowv1.TFEvaluator: specOf(m.GetEvaluatorReplicas()),
+	}
+	maps.DeleteFunc(roles, func(_ kubeflowv1.ReplicaType, s replicaSpec) bool { return s.replicas < 1 })
+	if _, ok := roles[kubeflowv1.TFWorker]; !ok {
+		return nil, fmt.Errorf("workerReplicas.replicas: Flyte wants at least one worker")
+	}
+	job := &kubeflowv1.TFJob{
+		TypeMeta: metav1.TypeMeta{APIVersion: kubeflowv1.GroupVersion.String(), Kind: kubeflowv1.TFJobKind},
+		// Of the two plugins only the one for PyTorch copies the pod's metadata.
+		ObjectMeta: t.objectMeta(e, metav1.ObjectMeta{}),
+	}
+	job.Spec.RunPolicy.LifecyclePolicy = lifecycleOf(m.GetRunPolicy())
+	var err error
+	job.Spec.TFReplicaSpecs, err = t.replicaSpecs(roles, kubeflowv1.TFContainer, e)
+	return job, err
+}
+
+// objectMeta is the metadata of the job: Flyte 1 takes what the user gave the task for it, Flyte 2 what the pod has.
+func (t Task) objectMeta(e Execution, pod metav1.ObjectMeta) metav1.ObjectMeta {
+	labels, annotations := pod.Labels, pod.Annotations
+	if e.Dialect == Flyte1 {
+		labels, annotations = t.Labels, t.Annotations
+	}
+	return metav1.ObjectMeta{
+		Name:        e.Name,
+		Namespace:   e.Namespace,
+		Labels:      union(labels, e.Labels),
+		Annotations: union(annotations, e.Annotations),
+	}
+}
+
+// lifecycleOf: without a message nothing is set; with one the clean pod policy always is, and the others unless they are 0.
+func lifecycleOf(m *kubeflow.RunPolicy) kubeflowv1.LifecyclePolicy {
+	if m == nil {
+		return kubeflowv1.LifecyclePolicy{}
+	}
+	policy := kubeflowv1.LifecyclePolicy{
+		CleanPodPolicy: new(map[kubeflow.CleanPodPolicy]kubeflowv1.CleanPodPolicy{
+			kubeflow.CleanPodPolicy_CLEANPOD_POLICY_NONE:    kubeflowv1.CleanPodPolicyNone,
+			kubeflow.CleanPodPolicy_CLEANPOD_POLICY_RUNNING: kubeflowv1.CleanPodPolicyRunning,
+			kubeflow.CleanPodPolicy_CLEANPOD_POLICY_ALL:     kubeflowv1.CleanPodPolicyAll,
+		}[m.GetCleanPodPolicy()]),
+		TTLSecondsAfterFinished: unlessZero(m.GetTtlSecondsAfterFinished()),
+		BackoffLimit:            unlessZero(m.GetBackoffLimit()),
+	}
+	if seconds := m.GetActiveDeadlineSeconds(); seconds != 0 {
+		policy.ActiveDeadlineSeconds = new(int64(seconds))
+	}
+	return policy
+}
+
+// elasticPolicyOf sets all five fields, also to 0 and "".
+func elasticPolicyOf(m *kubeflow.ElasticConfig) *kubeflowv1.ElasticPolicy {
+	if m == nil {
+		return nil
+	}
+	return &kubeflowv1.ElasticPolicy{
+		MinReplicas:  new(m.GetMinReplicas()),
+		MaxReplicas:  new(m.GetMaxReplicas()),
+		RDZVBackend:  new(kubeflowv1.RDZVBackend(m.GetRdzvBackend())),
+		NProcPerNode: new(m.GetNprocPerNode()),
+		MaxRestarts:  new(m.GetMaxRestarts()),
+	}
+}
+
+func (t Task) replicaSpecs(
+	roles map[kubeflowv1.ReplicaType]replicaSpec, container string, e Execution,
+) (map[kubeflowv1.ReplicaType]*kubeflowv1.ReplicaSpec, error) {
+	specs := make(map[kubeflowv1.ReplicaType]*kubeflowv1.ReplicaSpec, len(roles))
+	for _, name := range slices.Sorted(maps.Keys(roles)) {
+		role := roles[name]
+		template, err := t.Pod.render(role, container, e)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		specs[name] = &kubeflowv1.ReplicaSpec{
+			Replicas:      new(role.replicas),
+			RestartPolicy: kubeflowv1.RestartPolicy(role.restart),
+			Template:      template,
+		}
+	}
+	return specs, nil
+}
+
+// union lets the later win; it is nil where there is nothing.
+func union(parts ...map[string]string) map[string]string {
+	var all map[string]string
+	for _, part := range parts {
+		for key, value := range part {
+			if all == nil {
+				all = map[string]string{}
+			}
+			all[key] = value
+		}
+	}
+	return all
+}

@@ -1,0 +1,197 @@
+package flyte
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/flyteorg/flyte/flyteidl/gen/pb-go/flyteidl/core"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/types/known/structpb"
+	"sigs.k8s.io/yaml"
+)
+
+var update = flag.Bool("update", false, "write the manifests in testdata anew")
+
+// containerTask is a task as flyte-sdk registers it: one container.
+func containerTask(t *testing.T, config Config, change ...func(*core.TaskTemplate)) Task {
+	t.Helper()
+	custom, err := config.CustomConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := custom.Struct()
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &core.TaskTemplate{
+		Type:            string(custom.TaskType),
+		TaskTypeVersion: custom.TaskTypeVersion,
+		Custom:          s,
+		Target: &core.TaskTemplate_Container{Container: &core.Container{
+			Image: "trainer:1",
+			Args:  []string{"train", "--inputs", "{{.input}}"},
+			Env:   []*core.KeyValuePair{{Key: "EPOCHS", Value: "3"}},
+			Resources: &core.Resources{
+				Requests: []*core.Resources_ResourceEntry{{Name: core.Resources_CPU, Value: "4"}},
+				Limits:   []*core.Resources_ResourceEntry{{Name: core.Resources_MEMORY, Value: "8Gi"}, {Name: core.Resources_GPU, Value: "1"}},
+			},
+		}},
+	}
+	for _, c := range change {
+		c(template)
+	}
+	task, err := ReadTask(template)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return task
+}
+
+// inPod gives the task a pod with a sidecar and labels, as a pod template in Python does.
+func inPod(t *testing.T) func(*core.TaskTemplate) {
+	t.Helper()
+	spec, err := structpb.NewStruct(map[string]any{
+		"containers": []any{
+			map[string]any{"name": "logs", "image": "logs:1"},
+			map[string]any{"name": "primary", "image": "trainer:1", "ports": []any{map[string]any{"containerPort": 8080}}},
+		},
+		"tolerations": []any{map[string]any{"key": "gpu", "operator": "Exists"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(template *core.TaskTemplate) {
+		template.Config = map[string]string{"primary_container_name": "primary"}
+		template.Target = &core.TaskTemplate_K8SPod{K8SPod: &core.K8SPod{
+			PodSpec: spec,
+			Metadata: &core.K8SObjectMetadata{
+				Labels:      map[string]string{"kueue.x-k8s.io/queue-name": "research"},
+				Annotations: map[string]string{"trainyard.dev/restart-scope": "Job"},
+			},
+		}}
+		template.Metadata = &core.TaskMetadata{Metadata: &core.K8SObjectMetadata{Labels: map[string]string{"team": "vision"}}}
+		template.ExtendedResources = &core.ExtendedResources{
+			SharedMemory: &core.SharedMemory{MountName: "shm", MountPath: "/dev/shm", SizeLimit: "1Gi"},
+		}
+	}
+}
+
+func TestRender(t *testing.T) {
+	run := Execution{Name: "f1-n0-0", Namespace: "research", Labels: map[string]string{"execution-id": "f1"}, ServiceAccount: "default"}
+	v1, v2 := run, run
+	v1.Dialect, v2.Dialect = Flyte1, Flyte2
+	version0 := func(custom string) func(*core.TaskTemplate) {
+		return func(template *core.TaskTemplate) {
+			template.TaskTypeVersion = 0
+			template.Custom = new(structpb.Struct)
+			if err := template.Custom.UnmarshalJSON([]byte(custom)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, c := range []struct {
+		name string
+		task Task
+		run  Execution
+	}{
+		{"elastic with a whole run policy", containerTask(t, vectors[0].config), v2},
+		{"elastic with a whole run policy, Flyte 1", containerTask(t, vectors[0].config), v1},
+		{"ten workers and nothing else, Flyte 1", containerTask(t, vectors[1].config), v1},
+		{"ten workers and nothing else, whose resources Flyte 2 resets", containerTask(t, vectors[1].config), v2},
+		{"a pytorch job with everything set", containerTask(t, vectors[2].config), v2},
+		{"an empty run policy asks for None", containerTask(t, vectors[4].config), v2},
+		{"tensorflow with one worker", containerTask(t, vectors[5].config), v1},
+		{"tensorflow with all four roles", containerTask(t, vectors[6].config), v1},
+		{"a master alone, Flyte 1", containerTask(t, PyTorch{}), v1},
+		{"a pod with a sidecar, Flyte 1", containerTask(t, vectors[0].config, inPod(t)), v1},
+		{"a pod with a sidecar, Flyte 2", containerTask(t, vectors[0].config, inPod(t)), v2},
+		{"a tensorflow pod with a sidecar, Flyte 2", containerTask(t, vectors[5].config, inPod(t)), v2},
+		{"version 0 of pytorch", containerTask(t, vectors[1].config, version0(`{"workers":2}`)), v2},
+		{"version 0 of pytorch, elastic", containerTask(t, vectors[1].config,
+			version0(`{"workers":2,"elasticConfig":{"rdzvBackend":"c10d","minReplicas":1,"maxReplicas":2,"nprocPerNode":4}}`)), v2},
+		{"version 0 of tensorflow", containerTask(t, vectors[5].config, version0(`{"workers":2,"psReplicas":1}`)), v2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			job, err := c.task.Render(c.run)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := yaml.Marshal(job)
+			if err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join("testdata", "render", strings.NewReplacer(" ", "-", ",", "").Replace(c.name)+".yaml")
+			if *update {
+				if err := os.WriteFile(file, got, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), string(got)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRenderRefuses(t *testing.T) {
+	mpi, err := ParseCustomJSON(MPITask, 1, []byte(`{"slots":1}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bare, err := vectors[1].config.CustomConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	two := containerTask(t, vectors[0].config, inPod(t))
+	two.Pod.Primary = ""
+	gone := containerTask(t, vectors[0].config, inPod(t))
+	gone.Pod.Primary = "trainer"
+	for _, c := range []struct {
+		name string
+		task Task
+		want string
+	}{
+		{"one node", containerTask(t, NewElastic(Nodes(1), 8)), "render job: a task of one node becomes a pod, not a job"},
+		{"MPI", Task{Custom: mpi}, "render job: there is no job for task type mpi here"},
+		{"no workers, Flyte 2", containerTask(t, PyTorch{}), "render job: workerReplicas.replicas: 0: Flyte 2 wants at least one worker"},
+		{"no tensorflow workers", containerTask(t, TensorFlow{PS: Group{Replicas: 1}}), "render job: workerReplicas.replicas: Flyte wants at least one worker"},
+		{"no pod", Task{Custom: bare}, "render job: Master: the task has no container and no pod: give it a pod template"},
+		{"two containers and no word which trains", two, "render job: Worker: the pod has 2 containers: say which one trains"},
+		{"a training container that is not there", gone, `render job: Worker: the pod has no container "trainer"`},
+		{"resources that are none", containerTask(t, PyTorch{Worker: Group{Replicas: 1, Replica: Replica{Requests: Resources{CPU: "two"}}}}),
+			`render job: Worker: resources: requests: CPU "two": quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := c.task.Render(Execution{Name: "job"})
+			if err == nil {
+				t.Fatal("it was rendered")
+			}
+			if diff := cmp.Diff(c.want, err.Error()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestReadTaskReports(t *testing.T) {
+	task := containerTask(t, vectors[0].config, inPod(t), func(template *core.TaskTemplate) {
+		template.Metadata.PodTemplateName = "gpu-nodes"
+		template.ExtendedResources.GpuAccelerator = &core.GPUAccelerator{Device: "nvidia-tesla-a100"}
+		template.GetK8SPod().GetPodSpec().Fields["hostNetwrok"] = structpb.NewBoolValue(true)
+	})
+	want := []string{
+		`k8sPod.podSpec: unknown field "hostNetwrok" [unknown-field]`,
+		`metadata.podTemplateName: Flyte lays the pod over its cluster's PodTemplate "gpu-nodes", which is not here [not-carried]`,
+		`extendedResources.gpuAccelerator: the node labels that stand for "nvidia-tesla-a100" belong to the installation of Flyte [not-carried]`,
+	}
+	if diff := cmp.Diff(want, lines(task.Warnings)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
