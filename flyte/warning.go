@@ -19,8 +19,8 @@ const (
 	NoRendezvous Code = "no-rendezvous"
 	// ResourcesReset: an empty resources message, which Flyte 2 takes for a wish.
 	ResourcesReset Code = "resources-reset"
-	// NameTooLong: a job name that leaves no room for the names of its pods, or is none itself.
-	NameTooLong Code = "name-too-long"
+	// BadName: a job name that leaves no room for the names of its pods, or is none itself.
+	BadName Code = "bad-name"
 	// DeadlineBeforeJoin: an active deadline that passes while replicas still wait for each other.
 	DeadlineBeforeJoin Code = "deadline-before-join"
 	// SlotsIgnored: MPI slots, which Flyte's backend does not read.

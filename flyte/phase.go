@@ -1,0 +1,141 @@
+package flyte
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
+)
+
+// Phase is what Flyte makes of a job.
+type Phase string
+
+// The phases Flyte derives for a job.
+const (
+	PhaseQueued  Phase = "Queued"
+	PhaseRunning Phase = "Running"
+	PhaseSuccess Phase = "Success"
+	// PhaseRetryable is a failure charged to the task's retries.
+	PhaseRetryable Phase = "RetryableFailure"
+	// PhasePermanent is a failure that no retry helps.
+	PhasePermanent Phase = "PermanentFailure"
+	// PhaseSystem is a failure charged to Flyte's own budget: the job is deleted and made anew.
+	PhaseSystem Phase = "SystemRetryableFailure"
+	// PhaseUndefined is no phase at all; Flyte ends such a task with an error of its own.
+	PhaseUndefined Phase = "Undefined"
+	// PhaseError is a look at the job that failed. Flyte tries again, and gives up after three in a row.
+	PhaseError Phase = "Error"
+)
+
+// Reading is the phase of a job, what Flyte's user is told, and how it came about.
+type Reading struct {
+	Phase Phase
+	// Code and Message are Flyte's error, or the reason it shows.
+	Code, Message string
+	// Why names what decided, for whoever looks after the operator.
+	Why string
+}
+
+// operatorTimeout is Flyte's plugins.kf-operator.timeout where it is not configured.
+const operatorTimeout = time.Minute
+
+// ReadPhase derives the phase as Flyte's plugin does at that moment. A nil job is one that is gone. The pods may be those of
+// other jobs too; only Flyte 2 looks at them, and only for a PyTorchJob's worker 0.
+func ReadPhase(job Manifest, pods []corev1.Pod, now time.Time, dialect Dialect) Reading {
+	var (
+		status  kubeflowv1.JobStatus
+		suspend *bool
+	)
+	switch j := job.(type) {
+	case *kubeflowv1.PyTorchJob:
+		status, suspend = j.Status, j.Spec.RunPolicy.Suspend
+	case *kubeflowv1.TFJob:
+		status, suspend = j.Status, j.Spec.RunPolicy.Suspend
+	case nil:
+		return Reading{PhaseSystem, "ResourceDeletedExternally", "", "the job is gone, and Flyte did not delete it"}
+	default:
+		return Reading{PhaseError, "", fmt.Sprintf("%T is no job of Flyte's plugins", job), "it is neither a PyTorchJob nor a TFJob"}
+	}
+	reading := readJob(job, status, suspend != nil && *suspend, pods, now, dialect)
+	if job.GetDeletionTimestamp() != nil && (reading.Phase == PhaseQueued || reading.Phase == PhaseRunning || reading.Phase == PhaseUndefined) {
+		return Reading{PhaseSystem, "UnexpectedObjectDeletion", "", "the job is being deleted and has not ended"}
+	}
+	return reading
+}
+
+func readJob(job Manifest, status kubeflowv1.JobStatus, suspended bool, pods []corev1.Pod, now time.Time, dialect Dialect) Reading {
+	created := job.GetCreationTimestamp().Time
+	if status.StartTime == nil && created.Add(operatorTimeout).Before(now) && !(suspended && dialect == Flyte1) {
+		return Reading{PhaseError, "", "the operator has not touched the job since its creation",
+			fmt.Sprintf("status.startTime is not set %s after creation", now.Sub(created).Round(time.Second))}
+	}
+	current, why := currentCondition(status.Conditions)
+	if current == nil && status.Conditions != nil {
+		return Reading{PhaseError, "", "found no current condition", why}
+	}
+	if _, isPyTorch := job.(*kubeflowv1.PyTorchJob); isPyTorch && dialect != Flyte1 {
+		name := job.GetName() + "-worker-0"
+		for i := range pods {
+			if pods[i].Namespace == job.GetNamespace() && pods[i].Name == name {
+				if failure, failed := readPod(&pods[i], kubeflowv1.PyTorchContainer, now); failed {
+					return failure
+				}
+			}
+		}
+	}
+	return readCondition(current, why, dialect)
+}
+
+// currentCondition is the newest that is True; of equal times, which have whole seconds, the earlier in the list.
+func currentCondition(conditions []kubeflowv1.JobCondition) (*kubeflowv1.JobCondition, string) {
+	switch {
+	case conditions == nil:
+		return nil, "there is no condition yet"
+	case len(conditions) == 0:
+		return nil, "status.conditions is an empty list"
+	}
+	sorted := slices.Clone(conditions)
+	slices.SortStableFunc(sorted, func(a, b kubeflowv1.JobCondition) int {
+		return b.LastTransitionTime.Compare(a.LastTransitionTime.Time)
+	})
+	for i, c := range sorted {
+		if c.Status != corev1.ConditionTrue {
+			continue
+		}
+		why := fmt.Sprintf("the newest True condition is %s", c.Type)
+		for _, rival := range sorted[i+1:] {
+			if rival.Status == corev1.ConditionTrue && sameSecond(rival.LastTransitionTime, c.LastTransitionTime) {
+				why += fmt.Sprintf("; %s is as new, but stands later in the list", rival.Type)
+			}
+		}
+		return &c, why
+	}
+	return nil, "no condition is True"
+}
+
+func sameSecond(a, b metav1.Time) bool { return a.Time.Equal(b.Time) }
+
+func readCondition(c *kubeflowv1.JobCondition, why string, dialect Dialect) Reading {
+	if c == nil {
+		return Reading{PhaseQueued, "", "JobCreated", why}
+	}
+	switch c.Type {
+	case kubeflowv1.JobCreated:
+		return Reading{PhaseQueued, "", "JobCreated", why}
+	case kubeflowv1.JobRunning, kubeflowv1.JobRestarting:
+		return Reading{PhaseRunning, "", "", why}
+	case kubeflowv1.JobSucceeded:
+		return Reading{PhaseSuccess, "", "", why + "; Flyte now looks for outputs, and an error file makes it a failure"}
+	case kubeflowv1.JobFailed:
+		return Reading{PhaseRetryable, "DownstreamSystemError", fmt.Sprintf("Job failed:\n\t%s - %s", c.Reason, c.Message), why}
+	case kubeflowv1.JobSuspended:
+		if dialect == Flyte1 {
+			return Reading{PhaseQueued, "", "Suspended", why}
+		}
+	}
+	return Reading{PhaseUndefined, "", "", why + ", which this Flyte does not know"}
+}
