@@ -23,7 +23,7 @@ func (t Task) Lint(e Execution) []Warning {
 		}
 		return found
 	}
-	return slices.Concat(found, facts.gpusHeld(t.Pod), facts.elasticTrouble(), facts.replicaTrouble(e), facts.slots(), facts.badName(e.Name))
+	return slices.Concat(found, facts.gpusHeld(t.Pod), facts.idleBackoff(), facts.elasticTrouble(), facts.replicaTrouble(e), facts.slots(), facts.badName(e.Name))
 }
 
 // taskFacts is what the rules look at, the same for all kinds.
@@ -95,6 +95,21 @@ func (f taskFacts) wantsGPUs(pod Pod) bool {
 		}
 	}
 	return false
+}
+
+// idleBackoff: only a restart is a retry, and Flyte's elastic workers, as all roles that say nothing, are never restarted.
+func (f taskFacts) idleBackoff() []Warning {
+	limit := f.policy.GetBackoffLimit()
+	if limit == 0 {
+		return nil
+	}
+	for _, m := range f.roles {
+		if specOf(m).restart != RestartNever {
+			return nil
+		}
+	}
+	return []Warning{warn(NeverRestarted, "runPolicy.backoffLimit",
+		"%d, but every role's restart policy is Never: the first failure ends the job, and nothing is counted", limit)}
 }
 
 func (f taskFacts) elasticTrouble() []Warning {

@@ -45,8 +45,16 @@ func TestLint(t *testing.T) {
 				"Trainyard stops them, Training Operator 1.9 lets them run [gpus-held]"},
 		},
 		{
-			name: "GPUs of one role, and pods kept", custom: `{"workerReplicas":{"replicas":1,"resources":{"limits":[{"name":"GPU","value":"1"}]}},"runPolicy":{"backoffLimit":1}}`,
+			name: "GPUs of one role, and pods kept", custom: `{"workerReplicas":{"replicas":1,"resources":{"limits":[{"name":"GPU","value":"1"}]}},"runPolicy":{"ttlSecondsAfterFinished":1}}`,
 			want: []string{"runPolicy.cleanPodPolicy: None, or unset: pods that still run when the job ends keep their GPUs [gpus-held]"},
+		},
+		{
+			name: "retries of what is never restarted", custom: `{` + fixed + `,"runPolicy":{"cleanPodPolicy":"CLEANPOD_POLICY_ALL","backoffLimit":4}}`,
+			want: []string{"runPolicy.backoffLimit: 4, but every role's restart policy is Never: the first failure ends the job, and nothing is counted [never-restarted]"},
+		},
+		{
+			name:   "retries of workers that are restarted",
+			custom: `{"workerReplicas":{"replicas":1,"restartPolicy":"RESTART_POLICY_ON_FAILURE"},"masterReplicas":{},"runPolicy":{"backoffLimit":4}}`,
 		},
 		{
 			name: "a range of nodes", custom: `{` + ranged + `}`,

@@ -13,7 +13,7 @@ const (
 	PolicyIgnored Code = "policy-ignored"
 	// GPUsHeld: pods with GPUs that go on running when the job has ended.
 	GPUsHeld Code = "gpus-held"
-	// NeverRestarted: a range of nodes whose pods are never replaced.
+	// NeverRestarted: a range of nodes whose pods are never replaced, or a retry limit for replicas that are never retried.
 	NeverRestarted Code = "never-restarted"
 	// NoRendezvous: a rendezvous backend that has no server to talk to.
 	NoRendezvous Code = "no-rendezvous"
