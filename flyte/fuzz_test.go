@@ -4,9 +4,11 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/proto"
+	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// FuzzDecodeTask: whatever comes in, the decoder answers, and what it accepts can be linted, rendered or refused.
+// FuzzDecodeTask: whatever comes in, the decoder answers, and what it accepts can be linted and rendered, each time the same, or is
+// refused.
 func FuzzDecodeTask(f *testing.F) {
 	for _, data := range taskForms(f) {
 		f.Add(data)
@@ -23,6 +25,9 @@ func FuzzDecodeTask(f *testing.F) {
 			job, err := task.Render(run)
 			if err != nil {
 				continue
+			}
+			if again, err := task.Render(run); err != nil || !equality.Semantic.DeepEqual(job, again) {
+				t.Fatalf("rendered again as %v (error %v), first as %v", again, err, job)
 			}
 			// The job may hold values an Elastic refuses, such as no processes at all.
 			_, _, _, _ = FromManifest(job)

@@ -69,7 +69,8 @@ func ReadPhase(job Manifest, pods []corev1.Pod, now time.Time, dialect Dialect) 
 
 func readJob(job Manifest, status kubeflowv1.JobStatus, suspended bool, pods []corev1.Pod, now time.Time, dialect Dialect) Reading {
 	created := job.GetCreationTimestamp().Time
-	if status.StartTime == nil && created.Add(operatorTimeout).Before(now) && !(suspended && dialect == Flyte1) {
+	mayWait := suspended && dialect == Flyte1
+	if status.StartTime == nil && created.Add(operatorTimeout).Before(now) && !mayWait {
 		return Reading{PhaseError, "", "the operator has not touched the job since its creation",
 			fmt.Sprintf("status.startTime is not set %s after creation", now.Sub(created).Round(time.Second))}
 	}
