@@ -161,12 +161,11 @@ func wrapConfig[C Config](c C, lost []Warning, err error) (Config, []Warning, er
 	return c, lost, nil
 }
 
-// current returns the message in the form of version 1. Version 0 had a master always, and no run policy.
+// current returns the message in the form of version 1. Version 0 had no run policy, and nothing particular to a role.
 func (c Custom) current() proto.Message {
 	switch m := c.Message.(type) {
 	case *plugins.DistributedPyTorchTrainingTask:
 		now := &kubeflow.DistributedPyTorchTrainingTask{
-			MasterReplicas: &kubeflow.DistributedPyTorchTrainingReplicaSpec{Replicas: 1},
 			WorkerReplicas: &kubeflow.DistributedPyTorchTrainingReplicaSpec{Replicas: m.GetWorkers()},
 		}
 		if e := m.GetElasticConfig(); e != nil {

@@ -148,3 +148,96 @@ func carried(config Config) Config {
 	}
 	panic("a configuration of an unknown kind")
 }
+
+// TestConfigReports: a message can say more than a configuration.
+func TestConfigReports(t *testing.T) {
+	const elastic = `"elasticConfig":{"rdzvBackend":"c10d","minReplicas":2,"maxReplicas":4,"nprocPerNode":1}`
+	for _, c := range []struct {
+		name, custom string
+		want         []string
+	}{
+		{"an elastic job that starts below its maximum", `{"workerReplicas":{"replicas":3},` + elastic + `}`,
+			[]string{"workerReplicas.replicas: 3, but an Elastic starts as many workers as its maximum, 4 [not-carried]"}},
+		{"elastic workers with an image", `{"workerReplicas":{"replicas":4,"image":"other:1"},` + elastic + `}`,
+			[]string{"workerReplicas: an Elastic has no image, resources or restart policy of its own [not-carried]"}},
+		{"elastic workers that are restarted", `{"workerReplicas":{"common":{"replicas":4,"restartPolicy":"RESTART_POLICY_ALWAYS"}},` + elastic + `}`,
+			[]string{"workerReplicas: an Elastic has no image, resources or restart policy of its own [not-carried]"}},
+		{"an elastic job with a master", `{"workerReplicas":{"replicas":4},"masterReplicas":{},` + elastic + `}`,
+			[]string{"masterReplicas: Flyte drops the master of an elastic job [not-carried]"}},
+		{"two masters", `{"masterReplicas":{"replicas":2}}`,
+			[]string{"masterReplicas.replicas: 2, but Flyte starts one master always [not-carried]"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			custom, err := ParseCustomJSON(PyTorchTask, 1, []byte(c.custom))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, lost, err := custom.Config()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, lines(lost)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestConfigRefuses(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		taskType TaskType
+		custom   string
+		want     string
+	}{
+		{"MPI", MPITask, `{}`, "mpi custom: there is no configuration for it here"},
+		{"an elastic job without processes", PyTorchTask, `{"elasticConfig":{"minReplicas":1,"maxReplicas":1}}`,
+			"read configuration: elasticConfig.nprocPerNode: 0 processes on a node: want at least 1"},
+		{"a resource named twice", PyTorchTask, `{"workerReplicas":{"resources":{"limits":[{"name":"CPU","value":"1"},{"name":"CPU","value":"2"}]}}}`,
+			"read configuration: workerReplicas.resources.limits: CPU is named twice"},
+		{"a resource no pod gets", TensorFlowTask, `{"psReplicas":{"resources":{"requests":[{"name":"STORAGE","value":"1Gi"}]}}}`,
+			"read configuration: psReplicas.resources.requests: STORAGE is no resource Flyte gives to a pod"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			custom, err := ParseCustomJSON(c.taskType, 1, []byte(c.custom))
+			if err != nil {
+				t.Fatal(err)
+			}
+			config, _, err := custom.Config()
+			if err == nil {
+				t.Fatalf("read as %+v", config)
+			}
+			if diff := cmp.Diff(c.want, err.Error()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestVersion0 reads the messages of before the run policy.
+func TestVersion0(t *testing.T) {
+	for _, c := range []struct {
+		taskType TaskType
+		custom   string
+		want     Config
+	}{
+		{PyTorchTask, `{"workers":2}`, PyTorch{Master: Replica{RestartPolicy: RestartNever}, Worker: Group{Replica{RestartPolicy: RestartNever}, 2}}},
+		{PyTorchTask, `{"workers":2,"elasticConfig":{"rdzvBackend":"c10d","minReplicas":2,"maxReplicas":2,"nprocPerNode":4,"maxRestarts":3}}`, NewElastic(Nodes(2), 4)},
+		{TensorFlowTask, `{"workers":3,"psReplicas":2,"chiefReplicas":1,"evaluatorReplicas":1}`, TensorFlow{
+			Chief: Group{Replica{RestartPolicy: RestartNever}, 1}, PS: Group{Replica{RestartPolicy: RestartNever}, 2},
+			Worker: Group{Replica{RestartPolicy: RestartNever}, 3}, Evaluator: Group{Replica{RestartPolicy: RestartNever}, 1},
+		}},
+	} {
+		custom, err := ParseCustomJSON(c.taskType, 0, []byte(c.custom))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, lost, err := custom.Config()
+		if err != nil || len(lost) > 0 {
+			t.Fatalf("read %s with error %v, lost %v", c.custom, err, lost)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.custom, diff)
+		}
+	}
+}

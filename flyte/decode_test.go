@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
 )
 
 // template is the first vector as a TaskTemplate.
@@ -89,6 +90,28 @@ func TestDecodeTask(t *testing.T) {
 	}
 }
 
+// TestDecodeEveryKeyOfACustom: a Struct begins with any of its keys, and none of them makes it look like a task.
+func TestDecodeEveryKeyOfACustom(t *testing.T) {
+	for _, v := range vectors {
+		custom, err := v.config.CustomConfig()
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole, err := custom.Struct()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for key, value := range whole.GetFields() {
+			task, err := DecodeTask(wire(t, &structpb.Struct{Fields: map[string]*structpb.Value{key: value}}))
+			if err != nil {
+				t.Errorf("a custom that begins with %s: %v", key, err)
+			} else if len(task.Custom.Warnings) > 0 {
+				t.Errorf("a custom that begins with %s: %v", key, task.Custom.Warnings)
+			}
+		}
+	}
+}
+
 func TestDecodeTaskGuessesTheTypeOfACustom(t *testing.T) {
 	for data, want := range map[string]TaskType{
 		vectors[1].json:                      PyTorchTask,
@@ -107,12 +130,14 @@ func TestDecodeTaskGuessesTheTypeOfACustom(t *testing.T) {
 }
 
 func TestDecodeTaskReports(t *testing.T) {
-	task, err := DecodeTask([]byte(`{"type":"pytorch","taskTypeVersion":1,"custom":{},"colour":"red","metadata":{"runtime":{"speed":1}}}`))
+	task, err := DecodeTask([]byte(`{"type":"pytorch","taskTypeVersion":1,"custom":{},"colour":"red","metadata":{"runtime":{"speed":1}},
+		"interface":{"inputs":{"variables":{"epochs":{"type":{"simple":"INTEGER"},"unit":"1"}}}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{
 		"colour: TaskTemplate has no such field: Flyte ignores it [unknown-field]",
+		"interface.inputs.variables.epochs.unit: Variable has no such field: Flyte ignores it [unknown-field]",
 		"metadata.runtime.speed: RuntimeMetadata has no such field: Flyte ignores it [unknown-field]",
 	}
 	if diff := cmp.Diff(want, lines(task.Warnings)); diff != "" {

@@ -1,6 +1,7 @@
 package flyte
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -137,34 +138,37 @@ func TestReadPhaseOfWorker0(t *testing.T) {
 	unscheduled := waiting("ImagePullBackOff")
 	unscheduled.Conditions = append([]corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse}}, unscheduled.Conditions...)
 	for _, c := range []struct {
-		name   string
+		name string
+		// pod is the namespace and name.
 		pod    string
 		status corev1.PodStatus
 		after  int
 		want   Phase
 		code   string
 	}{
-		{"an ordinary exit is taken for an interruption", "job-worker-0", exited(1, "Error"), 60, PhaseSystem, "Interrupted"},
-		{"a kill is taken for an interruption", "job-worker-0", exited(137, "Error"), 60, PhaseSystem, "Interrupted"},
-		{"out of memory is the user's", "job-worker-0", exited(137, "OOMKilled"), 60, PhaseRetryable, "OOMKilled"},
-		{"an eviction is the user's", "job-worker-0", evicted("Evicted"), 60, PhaseRetryable, "Evicted"},
-		{"a node that shuts down is not", "job-worker-0", evicted("Shutdown"), 60, PhaseSystem, "Interrupted"},
-		{"an image name that is none", "job-worker-0", waiting("InvalidImageName"), 5, PhasePermanent, "InvalidImageName"},
-		{"a missing secret", "job-worker-0", waiting("CreateContainerConfigError"), 5, PhasePermanent, "CreateContainerConfigError"},
-		{"an image that does not come, at first", "job-worker-0", waiting("ImagePullBackOff"), 179, PhaseRunning, ""},
-		{"an image that does not come for three minutes", "job-worker-0", waiting("ImagePullBackOff"), 180, PhaseRetryable, "ImagePullBackOff"},
-		{"a container that is not made, at first", "job-worker-0", waiting("CreateContainerError"), 179, PhaseRunning, ""},
-		{"a container that is not made for three minutes", "job-worker-0", waiting("CreateContainerError"), 180, PhasePermanent, "CreateContainerError"},
-		{"a container that is being made", "job-worker-0", waiting("ContainerCreating"), 600, PhaseRunning, ""},
-		{"a wait of another kind", "job-worker-0", waiting("RunContainerError"), 5, PhaseSystem, "RunContainerError"},
-		{"a pod without a node", "job-worker-0", unscheduled, 600, PhaseRunning, ""},
-		{"a pod that just came", "job-worker-0", corev1.PodStatus{Phase: corev1.PodPending}, 600, PhaseRunning, ""},
-		{"a pod that runs", "job-worker-0", corev1.PodStatus{Phase: corev1.PodRunning}, 600, PhaseRunning, ""},
-		{"another worker is not looked at", "job-worker-1", exited(1, "Error"), 60, PhaseRunning, ""},
-		{"another job is not looked at", "job-10-worker-0", exited(1, "Error"), 60, PhaseRunning, ""},
+		{"an ordinary exit is taken for an interruption", "research/job-worker-0", exited(1, "Error"), 60, PhaseSystem, "Interrupted"},
+		{"a kill is taken for an interruption", "research/job-worker-0", exited(137, "Error"), 60, PhaseSystem, "Interrupted"},
+		{"out of memory is the user's", "research/job-worker-0", exited(137, "OOMKilled"), 60, PhaseRetryable, "OOMKilled"},
+		{"an eviction is the user's", "research/job-worker-0", evicted("Evicted"), 60, PhaseRetryable, "Evicted"},
+		{"a node that shuts down is not", "research/job-worker-0", evicted("Shutdown"), 60, PhaseSystem, "Interrupted"},
+		{"an image name that is none", "research/job-worker-0", waiting("InvalidImageName"), 5, PhasePermanent, "InvalidImageName"},
+		{"a missing secret", "research/job-worker-0", waiting("CreateContainerConfigError"), 5, PhasePermanent, "CreateContainerConfigError"},
+		{"an image that does not come, at first", "research/job-worker-0", waiting("ImagePullBackOff"), 179, PhaseRunning, ""},
+		{"an image that does not come for three minutes", "research/job-worker-0", waiting("ImagePullBackOff"), 180, PhaseRetryable, "ImagePullBackOff"},
+		{"a container that is not made, at first", "research/job-worker-0", waiting("CreateContainerError"), 179, PhaseRunning, ""},
+		{"a container that is not made for three minutes", "research/job-worker-0", waiting("CreateContainerError"), 180, PhasePermanent, "CreateContainerError"},
+		{"a container that is being made", "research/job-worker-0", waiting("ContainerCreating"), 600, PhaseRunning, ""},
+		{"a wait of another kind", "research/job-worker-0", waiting("RunContainerError"), 5, PhaseSystem, "RunContainerError"},
+		{"a pod without a node", "research/job-worker-0", unscheduled, 600, PhaseRunning, ""},
+		{"a pod that just came", "research/job-worker-0", corev1.PodStatus{Phase: corev1.PodPending}, 600, PhaseRunning, ""},
+		{"a pod that runs", "research/job-worker-0", corev1.PodStatus{Phase: corev1.PodRunning}, 600, PhaseRunning, ""},
+		{"another worker is not looked at", "research/job-worker-1", exited(1, "Error"), 60, PhaseRunning, ""},
+		{"another namespace is not looked at", "development/job-worker-0", exited(1, "Error"), 60, PhaseRunning, ""},
+		{"another job is not looked at", "research/job-10-worker-0", exited(1, "Error"), 60, PhaseRunning, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			pods := []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: c.pod, Namespace: "research"}, Status: c.status}}
+			namespace, name, _ := strings.Cut(c.pod, "/")
+			pods := []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Status: c.status}}
 			job := pytorchJob(yes(kubeflowv1.JobCreated, 0), yes(kubeflowv1.JobRunning, 1))
 			now := at(c.after).Time
 			got := ReadPhase(job, pods, now, Flyte2)

@@ -10,6 +10,7 @@ import (
 	"github.com/flyteorg/flyte/flyteidl/gen/pb-go/flyteidl/core"
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/types/known/structpb"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -109,6 +110,7 @@ func TestRender(t *testing.T) {
 		{"a pod with a sidecar, Flyte 1", containerTask(t, vectors[0].config, inPod(t)), v1},
 		{"a pod with a sidecar, Flyte 2", containerTask(t, vectors[0].config, inPod(t)), v2},
 		{"a tensorflow pod with a sidecar, Flyte 2", containerTask(t, vectors[5].config, inPod(t)), v2},
+		{"version 0 of pytorch, Flyte 1", containerTask(t, vectors[1].config, version0(`{"workers":2}`)), v1},
 		{"version 0 of pytorch", containerTask(t, vectors[1].config, version0(`{"workers":2}`)), v2},
 		{"version 0 of pytorch, elastic", containerTask(t, vectors[1].config,
 			version0(`{"workers":2,"elasticConfig":{"rdzvBackend":"c10d","minReplicas":1,"maxReplicas":2,"nprocPerNode":4}}`)), v2},
@@ -193,5 +195,24 @@ func TestReadTaskReports(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, lines(task.Warnings)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestIncreaseSharedMemory(t *testing.T) {
+	pod := basePod()
+	if err := pod.IncreaseSharedMemory(); err != nil {
+		t.Fatal(err)
+	}
+	want := basePod()
+	want.Template.Spec.Volumes = []corev1.Volume{{
+		Name:         "shm",
+		VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}},
+	}}
+	want.Template.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "shm", MountPath: "/dev/shm"}}
+	if diff := cmp.Diff(want, pod); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if err := new(Pod).IncreaseSharedMemory(); err == nil {
+		t.Error("a pod without containers was given memory")
 	}
 }

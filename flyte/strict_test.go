@@ -120,7 +120,7 @@ func TestParseCustomOfNothing(t *testing.T) {
 
 // TestFromMessage: a message may come from the wire, where JSON's checks were not made.
 func TestFromMessage(t *testing.T) {
-	wire, err := hex.DecodeString("1a0420054807") // run_policy {backoff_limit 5, field 9 varint 7}
+	wire, err := hex.DecodeString("48071a0420054807") // field 9 varint 7, run_policy {backoff_limit 5, field 9 varint 7}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,10 @@ func TestFromMessage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"run_policy: RunPolicy came with fields unknown here [unknown-field]"}
+	want := []string{
+		"DistributedPyTorchTrainingTask came with fields unknown here [unknown-field]",
+		"run_policy: RunPolicy came with fields unknown here [unknown-field]",
+	}
 	if diff := cmp.Diff(want, lines(custom.Warnings)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
