@@ -1,5 +1,6 @@
-// Command gen finishes the definitions that controller-gen wrote into the current directory, in the three points that no marker
-// can express: versions are alike, Kubernetes' own types are not described again, and rules can point at the name.
+// Command gen finishes the definitions that controller-gen wrote into the current directory, in the few points that no marker
+// can express: versions are alike, Kubernetes' own types are not described again, pod templates have only what pods can be created
+// with, and rules can point at the name.
 package main
 
 import (
@@ -43,7 +44,7 @@ func finish(file string) error {
 	for _, version := range versions(crd) {
 		root := version["schema"].(object)["openAPIV3Schema"].(object)
 		nameRoot(root)
-		undescribe(root)
+		trim(root)
 	}
 	data, err = yaml.Marshal(crd)
 	if err != nil {
@@ -84,19 +85,23 @@ func nameRoot(root object) {
 // kubectl explain has them under the original: pod, horizontalpodautoscaler.
 var kubernetesTypes = map[string]bool{"template": true, "metrics": true, "labelSelector": true}
 
-// undescribe drops the descriptions below the properties of Kubernetes' own types.
-func undescribe(schema object) {
+// trim drops what Kubernetes' own types carry and a job does not need: their descriptions and, in a pod template, ephemeral
+// containers, a fifth of its size, with which no pod can be created.
+func trim(schema object) {
 	for name, property := range subschemas(schema) {
 		if kubernetesTypes[name] {
 			strip(property)
 		} else {
-			undescribe(property)
+			trim(property)
 		}
 	}
 }
 
-// strip drops every description below a schema and keeps its own.
+// strip trims everything below a schema and keeps its own description.
 func strip(schema object) {
+	if properties, ok := schema["properties"].(object); ok {
+		delete(properties, "ephemeralContainers")
+	}
 	for _, below := range subschemas(schema) {
 		delete(below, "description")
 		strip(below)
