@@ -1,0 +1,51 @@
+package job
+
+import "time"
+
+// backoffLimitExceeded ends the job at the failure after the last retry it was granted. The limit is read afresh in
+// every pass: lowered below the retries already made, it ends the job at once.
+func (p *pass) backoffLimitExceeded() *verdict {
+	limit := p.Job.Policy.BackoffLimit
+	if limit == nil || p.next().Retries+p.charges() <= *limit {
+		return nil
+	}
+	culprit := p.next().LastFailure
+	if i := p.culprit(); i != nil {
+		culprit = i.Failure
+	}
+	if culprit == nil {
+		return p.fails(ReasonBackoffLimit, "backoffLimit %d is used up", *limit)
+	}
+	return p.fails(ReasonBackoffLimit, "%s; backoffLimit %d is used up%s", culprit, *limit, lastWords(culprit))
+}
+
+// charges is what the incidents of this pass add to the retries. A gang that restarts as one is charged once, however
+// many of its members fell.
+func (p *pass) charges() int32 {
+	var n int32
+	for _, i := range p.decisive() {
+		if i.charge {
+			n += max(i.inPlace, 1)
+		}
+	}
+	return n
+}
+
+const (
+	firstDelay = 10 * time.Second
+	maxDelay   = 300 * time.Second
+)
+
+// restartDelay is the wait before the nth charged restart: none before the first, then doubling.
+func restartDelay(n int32) time.Duration {
+	if n <= 1 {
+		return 0
+	}
+	delay := firstDelay
+	for range n - 2 {
+		if delay = 2 * delay; delay >= maxDelay {
+			return maxDelay
+		}
+	}
+	return delay
+}

@@ -1,0 +1,53 @@
+package job
+
+import corev1 "k8s.io/api/core/v1"
+
+// CleanPodPolicy says which pods of a finished job are removed.
+type CleanPodPolicy string
+
+// The clean-up policies.
+const (
+	// CleanNone keeps every pod as it is after an ordinary end.
+	CleanNone CleanPodPolicy = "None"
+	// CleanRunning stops what still runs or waits, and keeps finished pods for their logs.
+	CleanRunning CleanPodPolicy = "Running"
+	// CleanAll removes every pod.
+	CleanAll CleanPodPolicy = "All"
+)
+
+// clean removes what a finished job leaves behind. It is done in every pass until nothing is left to do, since a request
+// may be lost. Services go when no pod is left that could use them.
+func (p *pass) clean() {
+	p.dropScaler()
+	inUse := false
+	for _, pod := range p.allPods() {
+		if p.goes(pod) {
+			p.delete(pod, "the job is finished")
+		}
+		inUse = inUse || !isOver(pod)
+	}
+	if !inUse {
+		p.deleteServices()
+	}
+}
+
+// goes tells whether a pod of the finished job should go. A job that was ended for going beyond a limit is stopped
+// whatever the policy, or it would go on beyond it.
+func (p *pass) goes(pod *corev1.Pod) bool {
+	switch p.Job.Policy.CleanPodPolicy {
+	case CleanAll:
+		return true
+	case CleanNone:
+		return !isOver(pod) && p.wentTooFar()
+	default:
+		return !isOver(pod)
+	}
+}
+
+func (p *pass) wentTooFar() bool {
+	switch p.next().endReason() {
+	case ReasonDeadlineExceeded, ReasonBackoffLimit, ReasonRefused:
+		return true
+	}
+	return false
+}

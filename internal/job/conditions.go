@@ -1,0 +1,101 @@
+package job
+
+import (
+	"slices"
+	"time"
+)
+
+// ConditionType is one of the six states a job reports.
+type ConditionType string
+
+// The condition types of Training Operator 1.9.
+const (
+	Created    ConditionType = "Created"
+	Running    ConditionType = "Running"
+	Restarting ConditionType = "Restarting"
+	Suspended  ConditionType = "Suspended"
+	Succeeded  ConditionType = "Succeeded"
+	Failed     ConditionType = "Failed"
+)
+
+// Condition is one state of a job: whether it holds, since when and why.
+type Condition struct {
+	Type                       ConditionType
+	Status                     bool
+	Reason, Message            string
+	LastUpdate, LastTransition time.Time
+}
+
+// Is tells whether the condition holds.
+func (s *Status) Is(t ConditionType) bool {
+	c := s.condition(t)
+	return c != nil && c.Status
+}
+
+// Finished tells whether the verdict was given.
+func (s *Status) Finished() bool { return s.Is(Succeeded) || s.Is(Failed) }
+
+func (s *Status) condition(t ConditionType) *Condition {
+	for i := range s.Conditions {
+		if s.Conditions[i].Type == t {
+			return &s.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// set makes a condition true, as the newest of the list. One that is true already only gets its words renewed.
+func (s *Status) set(t ConditionType, reason, message string, now time.Time) {
+	if c := s.condition(t); c != nil && c.Status {
+		if c.Reason != reason || c.Message != message {
+			c.Reason, c.Message, c.LastUpdate = reason, message, ceil(now)
+		}
+		return
+	}
+	s.unset(t)
+	at := s.nextTransition(now)
+	s.Conditions = append(s.Conditions, Condition{t, true, reason, message, at, at})
+	s.orderConditions()
+}
+
+// clear makes a condition that holds false.
+func (s *Status) clear(t ConditionType, reason, message string, now time.Time) {
+	c := s.condition(t)
+	if c == nil || !c.Status {
+		return
+	}
+	at := s.nextTransition(now)
+	*c = Condition{t, false, reason, message, at, at}
+	s.orderConditions()
+}
+
+// unset removes a condition.
+func (s *Status) unset(t ConditionType) {
+	s.Conditions = slices.DeleteFunc(s.Conditions, func(c Condition) bool { return c.Type == t })
+}
+
+// nextTransition is now, but at least a second after the latest transition: readers such as Flyte take the newest by
+// its time, which has whole seconds, and of two in one second the wrong one.
+func (s *Status) nextTransition(now time.Time) time.Time {
+	at := now.UTC().Truncate(time.Second)
+	for _, c := range s.Conditions {
+		if earliest := c.LastTransition.Add(time.Second); earliest.After(at) {
+			at = earliest
+		}
+	}
+	return at
+}
+
+// orderConditions puts the conditions that hold last, the newest at the end: the State column shows the last of the
+// list, whether it holds or not.
+func (s *Status) orderConditions() {
+	slices.SortStableFunc(s.Conditions, func(a, b Condition) int {
+		if a.Status != b.Status {
+			if b.Status {
+				return -1
+			}
+			return 1
+		}
+		return a.LastTransition.Compare(b.LastTransition)
+	})
+}

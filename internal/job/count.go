@@ -1,0 +1,94 @@
+package job
+
+import "fmt"
+
+// count sums up what the pods show: the numbers of every role, and what the job waits for.
+func (p *pass) count() {
+	s := p.next()
+	var active int32
+	for _, role := range p.Job.Roles {
+		is := s.role(role.Name)
+		ended := is.Failed
+		is.Active, is.Failed, is.Succeeded = 0, 0, int32(len(is.Done))
+		for _, r := range p.replicas {
+			if r.Role != role.Name || r.pod == nil || r.pod.DeletionTimestamp != nil {
+				continue
+			}
+			if r.failure != nil {
+				is.Failed++
+			} else if r.running && !p.done(r.Replica) {
+				is.Active++
+			}
+		}
+		if s.Finished() {
+			// Pods of a finished job are removed; how it ended stays.
+			is.Failed = max(is.Failed, ended)
+		}
+		active += is.Active
+	}
+	s.Ready = fmt.Sprintf("%d/%d", active, p.Job.total())
+	s.Message = p.message()
+}
+
+// wait notes what the job waits for. The first thing noted is the one to be told.
+func (p *pass) wait(format string, args ...any) {
+	if p.waits == "" {
+		p.waits = fmt.Sprintf(format, args...)
+	}
+}
+
+// message is one sentence on what the job waits for, or why it failed. It stays the same while that does.
+func (p *pass) message() string {
+	s := p.next()
+	switch {
+	case s.Is(Failed):
+		return s.condition(Failed).Message
+	case s.Finished() || p.Job.Policy.Suspend:
+		return p.waits
+	case p.waits != "":
+		return p.waits
+	case len(p.outdated) > 0:
+		return fmt.Sprintf("waiting for pod %s of an earlier attempt to stop%s", p.outdated[0].Name, more(len(p.outdated)-1))
+	case p.Now.Before(s.NotBefore):
+		return fmt.Sprintf("waiting out the restart delay of retry %d", s.Retries)
+	}
+	var first string
+	n := 0
+	for _, r := range p.replicas {
+		if why := p.holds(r); why != "" {
+			if n++; n == 1 {
+				first = fmt.Sprintf("%s (pod %s) waits: %s", r.Replica, p.Job.PodName(r.Replica), why)
+			}
+		}
+	}
+	if n > 1 {
+		first += more(n - 1)
+	}
+	return first
+}
+
+// holds says what keeps one replica from training, nothing if it trains or is on its way.
+func (p *pass) holds(r replica) string {
+	switch rec := p.next().record(r.Replica); {
+	case p.done(r.Replica):
+		return ""
+	case p.settled(r):
+		return "its last pod is stopping"
+	case r.pod != nil:
+		return r.waiting
+	case p.strangers[p.Job.PodName(r.Replica)]:
+		return "a pod of that name belongs to something else"
+	case rec != nil && rec.Lost:
+		return ""
+	case rec != nil && p.Now.Before(rec.NotBefore):
+		return "its restart delay"
+	}
+	return ""
+}
+
+func more(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(", and %d more", n)
+}

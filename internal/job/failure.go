@@ -1,0 +1,177 @@
+package job
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Class says whose fault a failure is.
+type Class string
+
+// The classes of failures.
+const (
+	// Application: a container ended with a code of its own, or was killed for the memory it took.
+	Application Class = "Application"
+	// Disruption: evicted, preempted, node lost, deleted by somebody.
+	Disruption Class = "Disruption"
+)
+
+// Failure is a replica that ended badly.
+type Failure struct {
+	Replica
+	Pod, Node string
+	// ExitCode is zero where no container ended by itself; Signal is the one that ended it, if any.
+	ExitCode, Signal int32
+	Reason, Message  string
+	Time             time.Time
+	Class            Class
+}
+
+// disruptions are the reasons with which the kubelet, the scheduler or a controller fails a pod that did no wrong.
+var disruptions = []string{
+	"Evicted", "NodeLost", "NodeShutdown", "Shutdown", "Terminated", "Preempting", "Preempted", "NodeAffinity", "UnexpectedAdmissionError",
+}
+
+const reasonOOMKilled = "OOMKilled"
+
+// failureOf reads how a pod ended, nil if it did not end badly or the kubelet will restart it in place.
+func failureOf(pod *corev1.Pod, r Replica, main corev1.ContainerStatus) *Failure {
+	end := badEnd(pod, main)
+	ended := pod.Status.Phase == corev1.PodFailed || end != nil && pod.Spec.RestartPolicy == corev1.RestartPolicyNever
+	deleted := pod.DeletionTimestamp != nil
+	switch {
+	case !ended && !deleted:
+		return nil
+	case end != nil && ended && !disrupted(pod, end):
+		return newFailure(pod, r, Application, end)
+	default:
+		return newFailure(pod, r, Disruption, end)
+	}
+}
+
+// badEnd is the end of the training container, or else of the init container, that exited with another code than 0.
+func badEnd(pod *corev1.Pod, main corev1.ContainerStatus) *corev1.ContainerStateTerminated {
+	for _, c := range append([]corev1.ContainerStatus{main}, pod.Status.InitContainerStatuses...) {
+		if end := c.State.Terminated; end != nil && end.ExitCode != 0 {
+			return end
+		}
+	}
+	return nil
+}
+
+// disrupted tells whether a container's bad end was done to it: the pod says so, or had been told to go before.
+func disrupted(pod *corev1.Pod, end *corev1.ContainerStateTerminated) bool {
+	reason := pod.Status.Reason
+	if disruptionTarget(pod) != nil || slices.Contains(disruptions, reason) || strings.HasPrefix(reason, "OutOf") {
+		return true
+	}
+	if end.Reason == "ContainerStatusUnknown" {
+		return true
+	}
+	return pod.DeletionTimestamp != nil && !end.FinishedAt.Time.Before(deletionAsked(pod))
+}
+
+func disruptionTarget(pod *corev1.Pod) *corev1.PodCondition {
+	for i, c := range pod.Status.Conditions {
+		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
+			return &pod.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// deletionAsked is when somebody asked for the pod to go; its deletion timestamp lies a grace period later.
+func deletionAsked(pod *corev1.Pod) time.Time {
+	asked := pod.DeletionTimestamp.Time
+	if grace := pod.DeletionGracePeriodSeconds; grace != nil {
+		asked = asked.Add(-time.Duration(*grace) * time.Second)
+	}
+	return asked
+}
+
+func newFailure(pod *corev1.Pod, r Replica, class Class, end *corev1.ContainerStateTerminated) *Failure {
+	f := &Failure{Replica: r, Pod: pod.Name, Node: pod.Spec.NodeName, Class: class}
+	if end != nil {
+		f.ExitCode, f.Reason, f.Message, f.Time = end.ExitCode, end.Reason, tail(end.Message, 1024), end.FinishedAt.UTC()
+		if f.Signal = end.Signal; f.Signal == 0 && end.ExitCode > 128 && end.ExitCode < 160 {
+			f.Signal = end.ExitCode - 128
+		}
+	}
+	if class == Application {
+		return f
+	}
+	f.Reason, f.Message = pod.Status.Reason, head(pod.Status.Message, 1024)
+	if target := disruptionTarget(pod); target != nil {
+		if f.Reason == "" {
+			f.Reason, f.Message = target.Reason, head(target.Message, 1024)
+		}
+		f.Time = target.LastTransitionTime.UTC()
+	} else if pod.DeletionTimestamp != nil {
+		f.Time = deletionAsked(pod).UTC()
+	}
+	if f.Reason == "" {
+		f.Reason = "Disrupted"
+		if pod.DeletionTimestamp != nil {
+			f.Reason, f.Message = "Deleted", "the pod was deleted while it was needed"
+		}
+	}
+	return f
+}
+
+// vanished is the failure of a replica whose pod is no more, though its training had begun.
+func vanished(j Job, r Replica) *Failure {
+	return &Failure{
+		Replica: r, Pod: j.PodName(r), Class: Disruption, Reason: "Vanished", Message: "the pod was deleted while it was needed",
+	}
+}
+
+// String is the failure as a person wants to read it: who, where, how.
+func (f *Failure) String() string {
+	where := "pod " + f.Pod
+	if f.Node != "" {
+		where += " on node " + f.Node
+	}
+	how := ""
+	switch {
+	case f.Class == Disruption:
+		how = "was disrupted (" + f.Reason + ")"
+	case f.Reason == reasonOOMKilled:
+		how = fmt.Sprintf("ran out of memory (OOMKilled, exit code %d)", f.ExitCode)
+	case f.Signal != 0:
+		how = fmt.Sprintf("exited with code %d (%s)", f.ExitCode, signalName(f.Signal))
+	default:
+		how = fmt.Sprintf("exited with code %d", f.ExitCode)
+	}
+	return fmt.Sprintf("%s (%s) %s", f.Replica, where, how)
+}
+
+func signalName(signal int32) string {
+	names := map[int32]string{1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE",
+		9: "SIGKILL", 10: "SIGUSR1", 11: "SIGSEGV", 13: "SIGPIPE", 14: "SIGALRM", 15: "SIGTERM"}
+	if name, ok := names[signal]; ok {
+		return name
+	}
+	return fmt.Sprintf("signal %d", signal)
+}
+
+// tail keeps the last n bytes of a text, which of a log are the telling ones.
+func tail(text string, n int) string {
+	text = strings.TrimSpace(text)
+	if len(text) > n {
+		text = "…" + text[len(text)-n:]
+	}
+	return strings.ToValidUTF8(text, "")
+}
+
+// head keeps the first n bytes of a text.
+func head(text string, n int) string {
+	text = strings.TrimSpace(text)
+	if len(text) > n {
+		text = text[:n] + "…"
+	}
+	return strings.ToValidUTF8(text, "")
+}

@@ -1,0 +1,123 @@
+package job
+
+import (
+	"strconv"
+	"strings"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Job is a training job of any kind, in the neutral form the rules work on. Defaults are already applied.
+type Job struct {
+	// Kind is the API kind; reasons and messages begin with it.
+	Kind            string
+	Namespace, Name string
+	UID             types.UID
+	Generation      int64
+	// Deleting says that the job object is on its way out: its children are the garbage collector's.
+	Deleting bool
+	// Manager is the name under which this controller runs jobs of the kind (see RunPolicy.ManagedBy).
+	Manager string
+
+	// Roles are in the order in which they are created, counted and named in messages.
+	Roles   []Role
+	Policy  RunPolicy
+	Success Success
+	// Scope is what a failure restarts in jobs of this kind; ScopeOverride is what its user asked for, if anything.
+	Scope, ScopeOverride Scope
+	// Elastic is set when the number of replicas of one role may differ from what was asked.
+	Elastic *Elastic
+
+	// Services are the names of the Services the job needs while it runs.
+	Services []string
+	// Scaler is the autoscaler the job wants while it runs, nil for none.
+	Scaler *autoscalingv2.HorizontalPodAutoscalerSpec
+}
+
+// Role is a named group of equal replicas.
+type Role struct {
+	Name          string
+	Replicas      int32
+	RestartPolicy RestartPolicy
+	// Container is the training container, by which a replica is judged.
+	Container string
+}
+
+// Replica is one member of a role. It has at most one pod at a time.
+type Replica struct {
+	Role  string
+	Index int32
+}
+
+func (r Replica) String() string { return r.Role + " " + strconv.Itoa(int(r.Index)) }
+
+// RunPolicy is the part of the job's spec that says how it is run.
+type RunPolicy struct {
+	CleanPodPolicy          CleanPodPolicy
+	TTLSecondsAfterFinished *int32
+	ActiveDeadlineSeconds   *int64
+	BackoffLimit            *int32
+	Suspend                 bool
+	ManagedBy               *string
+}
+
+// Labels by which a pod says whose it is. All but the attempt are those of Training Operator 1.9, so that its pods and
+// ours are read alike; a pod without an attempt belongs to attempt 0.
+const (
+	LabelOperatorName = "training.kubeflow.org/operator-name"
+	LabelJobName      = "training.kubeflow.org/job-name"
+	LabelReplicaType  = "training.kubeflow.org/replica-type"
+	LabelReplicaIndex = "training.kubeflow.org/replica-index"
+	LabelJobRole      = "training.kubeflow.org/job-role"
+	LabelAttempt      = "trainyard.dev/attempt"
+)
+
+// PodName is the name of a replica's pod.
+func (j Job) PodName(r Replica) string {
+	return j.Name + "-" + strings.ToLower(r.Role) + "-" + strconv.Itoa(int(r.Index))
+}
+
+// Size is the number of replicas the role should have now.
+func (j Job) Size(role Role) int32 {
+	if j.Elastic != nil && j.Elastic.Role == role.Name {
+		return min(max(role.Replicas, j.Elastic.Min), j.Elastic.Max)
+	}
+	return max(role.Replicas, 0)
+}
+
+func (j Job) total() int32 {
+	var n int32
+	for _, role := range j.Roles {
+		n += j.Size(role)
+	}
+	return n
+}
+
+func (j Job) role(name string) *Role {
+	for i := range j.Roles {
+		if j.Roles[i].Name == name {
+			return &j.Roles[i]
+		}
+	}
+	return nil
+}
+
+// replicaOf reads from its labels which replica a pod is, and of which attempt.
+func (j Job) replicaOf(pod *corev1.Pod) (Replica, int32, bool) {
+	index, err := strconv.ParseInt(pod.Labels[LabelReplicaIndex], 10, 32)
+	if err != nil || index < 0 {
+		return Replica{}, 0, false
+	}
+	attempt, err := strconv.ParseInt(pod.Labels[LabelAttempt], 10, 32)
+	if err != nil {
+		attempt = 0
+	}
+	for _, role := range j.Roles {
+		if strings.EqualFold(role.Name, pod.Labels[LabelReplicaType]) {
+			return Replica{role.Name, int32(index)}, int32(attempt), true
+		}
+	}
+	return Replica{}, 0, false
+}

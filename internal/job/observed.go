@@ -1,0 +1,91 @@
+package job
+
+import (
+	"time"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Observed is everything known about one job at one moment.
+type Observed struct {
+	Now    time.Time
+	Job    Job
+	Status Status
+	// Pods and Services are those that carry the job's name, sorted by name; also those of an earlier job of that name.
+	Pods     []*corev1.Pod
+	Services []*corev1.Service
+	// Scaler is the autoscaler of the job's name, nil if there is none.
+	Scaler *autoscalingv2.HorizontalPodAutoscaler
+	// Refusal is the last answer of the API server to creating a child that was not yes, nil once it was.
+	Refusal *Refusal
+
+	// Live says that Pods were read from the API server itself, not from a cache that may lag behind it.
+	Live bool
+	// Nodes are those the last decision asked about.
+	Nodes map[string]NodeState
+}
+
+// NodeState is what one look at a node showed.
+type NodeState string
+
+// What a look at a node can show.
+const (
+	NodeHealthy     NodeState = "Healthy"
+	NodeUnreachable NodeState = "Unreachable"
+	NodeGone        NodeState = "Gone"
+	// NodeUnknown means that the look failed. It is never taken as bad news.
+	NodeUnknown NodeState = "Unknown"
+)
+
+// Ask names facts without which the rules cannot decide. They are given in the next Observed.
+type Ask struct {
+	// Pods asks for a list of the job's pods from the API server itself.
+	Pods bool
+	// Nodes asks for one look at each of these.
+	Nodes []string
+}
+
+// Decision is what to do about a job. When Ask is not empty it is only that. Otherwise: Status is written as Write
+// says, and everything after it is done only once that write has succeeded: deletions, then creations, then telling.
+type Decision struct {
+	Ask Ask
+
+	Write  Write
+	Status Status
+
+	DeletePods     []Deletion
+	DeleteServices []*corev1.Service
+	CreateServices []string
+	// CreatePods are of attempt Status.Attempt.
+	CreatePods []Replica
+	Scaler     ScalerAction
+	// DeleteJob says that the job outlived its TTL.
+	DeleteJob bool
+
+	Events  []Event
+	Metrics []Metric
+	// LookAgain is the moment at which to decide again though nothing happened; zero if there is none.
+	LookAgain time.Time
+}
+
+// Write says how a decision's status is to be recorded.
+type Write string
+
+// How to record a status.
+const (
+	// WriteNothing: the status is what it was.
+	WriteNothing Write = ""
+	// WriteSoon: only what the pods show has changed. It may wait a second for other news and be written with them.
+	WriteSoon Write = "Soon"
+	// WriteFirst: what the job knows has changed. Nothing may be done before this is written.
+	WriteFirst Write = "First"
+)
+
+// Deletion is a pod to delete, by its UID.
+type Deletion struct {
+	Pod *corev1.Pod
+	// Force removes the pod without waiting for its node, which is gone or unreachable.
+	Force bool
+	Why   string
+}

@@ -1,0 +1,153 @@
+package job
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// evidence is what a pod shows about its replica. A replica is judged by its training container, so that a sidecar that
+// never ends does not hold the job.
+type evidence struct {
+	// started: the training container runs or has run. running: it runs now.
+	started, running bool
+	// succeeded: the training container exited with 0, at the time endedAt.
+	succeeded bool
+	endedAt   time.Time
+	// failure is how the pod ended for good, nil if it did not end badly.
+	failure *Failure
+	// inPlace counts the failures that the kubelet answers by restarting the container; lastInPlace is the newest.
+	inPlace     int32
+	lastInPlace *Failure
+	// waiting says what a pod that does not run yet waits for.
+	waiting string
+}
+
+func readPod(pod *corev1.Pod, r Replica, container string) evidence {
+	main := trainingStatus(pod, container)
+	e := evidence{
+		running: main.State.Running != nil,
+		started: main.State.Running != nil || main.State.Terminated != nil || main.LastTerminationState.Terminated != nil ||
+			main.RestartCount > 0 || pod.Status.Phase == corev1.PodSucceeded,
+	}
+	if end, ok := endedWell(pod, main); ok {
+		e.succeeded, e.endedAt = true, end
+		return e
+	}
+	e.failure = failureOf(pod, r, main)
+	e.inPlace, e.lastInPlace = failuresInPlace(pod, r, main)
+	if e.failure == nil && !e.running {
+		e.waiting = waitsFor(pod, container)
+	}
+	return e
+}
+
+// trainingStatus is the status of the named container, or of the first where none bears the name.
+func trainingStatus(pod *corev1.Pod, container string) corev1.ContainerStatus {
+	name := TrainingContainer(pod.Spec, container)
+	for _, c := range pod.Status.ContainerStatuses {
+		if c.Name == name {
+			return c
+		}
+	}
+	return corev1.ContainerStatus{}
+}
+
+// TrainingContainer is the name of the container by which a pod is judged: the one named as the kind has it, or the
+// first.
+func TrainingContainer(spec corev1.PodSpec, name string) string {
+	for _, c := range spec.Containers {
+		if c.Name == name {
+			return name
+		}
+	}
+	if len(spec.Containers) > 0 {
+		return spec.Containers[0].Name
+	}
+	return name
+}
+
+// endedWell tells whether the training exited with 0. Under restartPolicy Always the kubelet has usually started the
+// container again by the time we look, so there its last end counts too.
+func endedWell(pod *corev1.Pod, main corev1.ContainerStatus) (time.Time, bool) {
+	end := main.State.Terminated
+	if end == nil && pod.Spec.RestartPolicy == corev1.RestartPolicyAlways {
+		end = main.LastTerminationState.Terminated
+	}
+	if end != nil {
+		return end.FinishedAt.UTC(), end.ExitCode == 0
+	}
+	return time.Time{}, pod.Status.Phase == corev1.PodSucceeded
+}
+
+// failuresInPlace counts how often the training or an init container ended badly and was, or is about to be, restarted
+// by the kubelet in the same pod. An end caused by the deletion of the pod is not one.
+func failuresInPlace(pod *corev1.Pod, r Replica, main corev1.ContainerStatus) (int32, *Failure) {
+	if pod.Spec.RestartPolicy == corev1.RestartPolicyNever {
+		return 0, nil
+	}
+	var last *corev1.ContainerStateTerminated
+	count := func(c corev1.ContainerStatus) int32 {
+		end := cmp.Or(c.State.Terminated, c.LastTerminationState.Terminated)
+		if end != nil && end.ExitCode != 0 && (last == nil || last.FinishedAt.Before(&end.FinishedAt)) {
+			last = end
+		}
+		again := c.State.Running == nil && end != nil && end.ExitCode != 0 && pod.DeletionTimestamp == nil && !isOver(pod)
+		if again {
+			return c.RestartCount + 1
+		}
+		return c.RestartCount
+	}
+	n := count(main)
+	for _, c := range pod.Status.InitContainerStatuses {
+		if !isSidecar(pod, c.Name) {
+			n += count(c)
+		}
+	}
+	if n == 0 || last == nil {
+		return n, nil
+	}
+	return n, newFailure(pod, r, Application, last)
+}
+
+func isSidecar(pod *corev1.Pod, initContainer string) bool {
+	for _, c := range pod.Spec.InitContainers {
+		if c.Name == initContainer {
+			return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
+		}
+	}
+	return false
+}
+
+// isOver tells whether no container of the pod can run any more.
+func isOver(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// waitsFor says what keeps a pod's training from running, in words that stay the same while it waits; nothing while it
+// is only on its way.
+func waitsFor(pod *corev1.Pod, container string) string {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return fmt.Sprintf("it cannot be scheduled: %s", head(c.Message, 200))
+		}
+	}
+	for _, c := range append(append([]corev1.ContainerStatus{}, pod.Status.InitContainerStatuses...), trainingStatus(pod, container)) {
+		w := c.State.Waiting
+		if w == nil {
+			continue
+		}
+		switch w.Reason {
+		case "", "ContainerCreating", "PodInitializing":
+		case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull":
+			return fmt.Sprintf("the image %s of container %s cannot be pulled", c.Image, c.Name)
+		case "CrashLoopBackOff":
+			return fmt.Sprintf("container %s keeps failing", c.Name)
+		default:
+			return fmt.Sprintf("container %s cannot start: %s: %s", c.Name, w.Reason, head(w.Message, 200))
+		}
+	}
+	return ""
+}

@@ -1,0 +1,60 @@
+package job
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// scale follows an edit of the number of replicas. A gang was told its size when it started, so that another size is
+// another attempt; elsewhere replicas are added and removed at the top end.
+func (p *pass) scale() {
+	var changes []string
+	for _, role := range p.Job.Roles {
+		if was, is := p.next().role(role.Name).Size, p.Job.Size(role); was != is {
+			changes = append(changes, fmt.Sprintf("%s from %d to %d", role.Name, was, is))
+		}
+	}
+	if len(changes) > 0 {
+		what := "is scaled: " + strings.Join(changes, ", ")
+		p.say(false, "Scaled", what)
+		if p.Job.gang() {
+			p.nextAttempt(ReasonScaled, what)
+		}
+		p.recordSizes()
+	}
+	p.settleSurplus()
+}
+
+func (p *pass) recordSizes() {
+	for _, role := range p.Job.Roles {
+		p.next().role(role.Name).Size = p.Job.Size(role)
+	}
+}
+
+// settleSurplus makes sure that a pod removed by scaling down is not taken for a disrupted one when the number is raised
+// again before it is gone.
+func (p *pass) settleSurplus() {
+	s := p.next()
+	present := map[Replica]bool{}
+	for _, pod := range p.surplus {
+		if r, _, ok := p.Job.replicaOf(pod); ok {
+			s.recordOf(r, pod.UID).Settled = true
+			present[r] = true
+		}
+	}
+	beyond := func(r Replica) bool {
+		role := p.Job.role(r.Role)
+		return role == nil || r.Index >= p.Job.Size(*role)
+	}
+	s.Records = slices.DeleteFunc(s.Records, func(rec Record) bool { return beyond(rec.Replica) && !present[rec.Replica] })
+	for n := range s.Roles {
+		role := &s.Roles[n]
+		for len(role.Started) > 0 && beyond(Replica{role.Role, role.Started[len(role.Started)-1]}) {
+			role.Started = remove(role.Started, role.Started[len(role.Started)-1])
+		}
+	}
+	if len(s.Records) == 0 {
+		s.Records = nil
+	}
+}

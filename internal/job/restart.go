@@ -1,0 +1,199 @@
+package job
+
+import (
+	"fmt"
+	"time"
+)
+
+// incident is a failure that is not accounted for yet.
+type incident struct {
+	replica
+	*Failure
+	// inPlace is the number of new failures that the kubelet answers by itself; zero for a replica that has fallen, which
+	// only we can restart.
+	inPlace       int32
+	retry, charge bool
+}
+
+// account finds the failures that are news. A pod that is settled, or of an earlier attempt, is none; a replica whose
+// training had begun and that has no pod has vanished, if the API server itself says so.
+func (p *pass) account() {
+	if !p.next().Finishing.IsZero() {
+		return
+	}
+	for _, r := range p.replicas {
+		switch {
+		case p.done(r.Replica) || p.settled(r):
+		case r.pod != nil:
+			if n := r.inPlace - p.charged(r); n > 0 {
+				p.meet(r, r.lastInPlace, n)
+			}
+			if r.failure != nil {
+				p.meet(r, r.failure, 0)
+			}
+		case contains(p.next().role(r.Role).Started, r.Index):
+			p.Ask.Pods = !p.Live
+			p.meet(r, vanished(p.Job, r.Replica), 0)
+		}
+	}
+}
+
+func (p *pass) meet(r replica, f *Failure, inPlace int32) {
+	if f == nil {
+		f = &Failure{Replica: r.Replica, Pod: r.pod.Name, Node: r.pod.Spec.NodeName, Class: Application}
+	}
+	i := incident{replica: r, Failure: f, inPlace: inPlace, retry: true, charge: true}
+	if inPlace == 0 {
+		i.retry, i.charge = r.role.RestartPolicy.retries(f)
+	}
+	p.incidents = append(p.incidents, i)
+}
+
+// charged is the number of failures in place of this very pod that are counted already.
+func (p *pass) charged(r replica) int32 {
+	if rec := p.next().record(r.Replica); rec != nil && rec.Pod == r.pod.UID {
+		return rec.Failures
+	}
+	return 0
+}
+
+// decisive are the incidents that count. When a member of a gang has fallen it is the culprit alone: what befalls the
+// others is its consequence.
+func (p *pass) decisive() []incident {
+	if p.Job.RestartScope() == ScopeJob {
+		if i := p.culprit(); i != nil && i.inPlace == 0 {
+			return []incident{*i}
+		}
+	}
+	return p.incidents
+}
+
+// culprit is the replica that fell first, or else the first incident at all. Of several in one second a disruption goes
+// first: it is the cause rather than the effect.
+func (p *pass) culprit() *incident {
+	var first *incident
+	for n := range p.incidents {
+		i := &p.incidents[n]
+		if first == nil || (i.inPlace == 0) != (first.inPlace == 0) && i.inPlace == 0 ||
+			(i.inPlace == 0) == (first.inPlace == 0) && i.before(first) {
+			first = i
+		}
+	}
+	return first
+}
+
+func (i *incident) before(other *incident) bool {
+	if !i.Time.Equal(other.Time) {
+		return i.Time.Before(other.Time)
+	}
+	return i.Class == Disruption && other.Class != Disruption
+}
+
+// charge records the incidents: every one exactly once, since from here on they are accounted for.
+func (p *pass) charge() {
+	s := p.next()
+	if i := p.culprit(); i != nil {
+		f := *i.Failure
+		if f.Time.IsZero() {
+			f.Time = ceil(p.Now)
+		}
+		s.LastFailure = &f
+	}
+	s.Retries += p.charges()
+	for _, i := range p.decisive() {
+		if i.Class == Disruption {
+			s.Disruptions++
+		}
+	}
+}
+
+// restart answers the incidents of this pass: by the next attempt, or replica by replica.
+func (p *pass) restart() {
+	if len(p.incidents) == 0 {
+		return
+	}
+	p.charge()
+	culprit := p.culprit()
+	why := culprit.String() + p.nth(culprit)
+	if p.Job.RestartScope() == ScopeJob && culprit.inPlace == 0 {
+		p.restartGang(culprit, why)
+	} else {
+		for _, i := range p.incidents {
+			p.settle(i)
+		}
+	}
+	p.tell(JobsRestarted)
+	p.restarts(why + lastWords(culprit.Failure))
+}
+
+// nth says what a restart costs.
+func (p *pass) nth(i *incident) string {
+	switch limit := p.Job.Policy.BackoffLimit; {
+	case !i.charge:
+		return "; not charged"
+	case limit == nil:
+		return fmt.Sprintf("; retry %d", p.next().Retries)
+	default:
+		return fmt.Sprintf("; retry %d of %d", p.next().Retries, *limit)
+	}
+}
+
+func (p *pass) restartGang(culprit *incident, why string) {
+	if !culprit.charge {
+		p.nextAttempt(ReasonDisrupted, why)
+		return
+	}
+	p.nextAttempt(ReasonRestarted, why)
+	p.next().NotBefore = p.earliest(p.next().Retries)
+}
+
+// nextAttempt gives the gang another number. All pods there are become garbage by that.
+func (p *pass) nextAttempt(reason, why string) {
+	s := p.next()
+	s.closeAttempt(p.Now, reason, why)
+	s.Attempt++
+	s.openAttempt(p.Now)
+	for n := range p.replicas {
+		r := &p.replicas[n]
+		if r.pod != nil {
+			p.outdated = append(p.outdated, r.pod)
+		}
+		r.pod, r.evidence = nil, evidence{}
+	}
+	p.outdated = append(p.outdated, p.surplus...)
+	p.surplus = nil
+	p.recordSizes()
+}
+
+// settle accounts for one replica's incident.
+func (p *pass) settle(i incident) {
+	s := p.next()
+	if i.inPlace > 0 {
+		s.recordOf(i.replica.Replica, i.pod.UID).Failures = i.replica.inPlace
+		return
+	}
+	role := s.role(i.replica.Role)
+	role.Started = remove(role.Started, i.replica.Index)
+	if i.pod == nil && i.retry {
+		return
+	}
+	rec := s.recordOf(i.replica.Replica, "")
+	if i.pod != nil {
+		rec = s.recordOf(i.replica.Replica, i.pod.UID)
+		rec.Settled = true
+	}
+	rec.Lost = !i.retry
+	if i.charge {
+		rec.Charged++
+		rec.NotBefore = p.earliest(rec.Charged)
+	}
+}
+
+// earliest is when the nth charged restart may begin, zero if at once.
+func (p *pass) earliest(n int32) time.Time {
+	delay := restartDelay(n)
+	if delay == 0 {
+		return time.Time{}
+	}
+	return ceil(p.Now.Add(delay))
+}

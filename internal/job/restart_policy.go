@@ -1,0 +1,58 @@
+package job
+
+// RestartPolicy says what a replica's failure leads to.
+type RestartPolicy string
+
+// The restart policies.
+const (
+	RestartNever     RestartPolicy = "Never"
+	RestartOnFailure RestartPolicy = "OnFailure"
+	RestartAlways    RestartPolicy = "Always"
+	// RestartExitCode: exit codes from 128, which are signals and the like, are worth another try; 1 to 127 are not.
+	RestartExitCode RestartPolicy = "ExitCode"
+)
+
+// retries says whether the policy grants another run after a failure, and whether that is charged to the backoff limit.
+// What was done to a replica is never charged to it.
+func (policy RestartPolicy) retries(f *Failure) (retry, charge bool) {
+	switch policy {
+	case RestartOnFailure, RestartAlways:
+		return true, f.Class == Application
+	case RestartExitCode:
+		if f.Class == Disruption {
+			return true, false
+		}
+		retry = f.ExitCode >= 128 || f.Reason == reasonOOMKilled
+		return retry, retry
+	default:
+		return false, false
+	}
+}
+
+// notRetryable ends the job at a failure its replica's restart policy does not forgive. An elastic job goes on without
+// the replica while enough of the others are left.
+func (p *pass) notRetryable() *verdict {
+	lost := p.lost()
+	for _, i := range p.decisive() {
+		if i.retry {
+			continue
+		}
+		policy := "restartPolicy " + string(i.role.RestartPolicy) + " does not restart it"
+		if !p.expendable(i.role.Name) {
+			return p.fails(ReasonFailed, "%s; %s%s", i.Failure, policy, lastWords(i.Failure))
+		}
+		lost++
+		if left := p.Job.Size(*i.role) - lost; left < p.Job.Elastic.Min {
+			return p.fails(ReasonFailed, "%s; %s, and %d workers are fewer than minReplicas %d%s",
+				i.Failure, policy, left, p.Job.Elastic.Min, lastWords(i.Failure))
+		}
+	}
+	return nil
+}
+
+func lastWords(f *Failure) string {
+	if f.Message == "" {
+		return ""
+	}
+	return ": " + tail(f.Message, 256)
+}

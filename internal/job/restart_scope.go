@@ -1,0 +1,44 @@
+package job
+
+import corev1 "k8s.io/api/core/v1"
+
+// Scope is what a failure restarts.
+type Scope string
+
+// The restart scopes.
+const (
+	// ScopeJob: the whole gang, as the next attempt. For collectives that are broken when one member is.
+	ScopeJob Scope = "Job"
+	// ScopeReplica: that replica alone.
+	ScopeReplica Scope = "Replica"
+)
+
+// RestartScope is what a failure of this job restarts: what its user asked for, else the replica alone where there is
+// only one, else what suits the kind.
+func (j Job) RestartScope() Scope {
+	switch {
+	case j.ScopeOverride != "":
+		return j.ScopeOverride
+	case j.total() == 1:
+		return ScopeReplica
+	default:
+		return j.Scope
+	}
+}
+
+// gang tells whether the replicas were told how many they are, so that another number of them needs another attempt.
+func (j Job) gang() bool {
+	if j.ScopeOverride != "" {
+		return j.ScopeOverride == ScopeJob
+	}
+	return j.Scope == ScopeJob
+}
+
+// PodRestartPolicy is what the kubelet is told to do about a failed container. Where the gang restarts as one, and where
+// the exit code decides, it must leave that to us.
+func (j Job) PodRestartPolicy(role Role) corev1.RestartPolicy {
+	if j.RestartScope() == ScopeJob || role.RestartPolicy == RestartExitCode {
+		return corev1.RestartPolicyNever
+	}
+	return corev1.RestartPolicy(role.RestartPolicy)
+}

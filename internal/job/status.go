@@ -1,0 +1,196 @@
+package job
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Status is everything a job knows about its past. All times are whole seconds in UTC.
+type Status struct {
+	Conditions     []Condition
+	Roles          []RoleStatus
+	StartTime      time.Time
+	CompletionTime time.Time
+
+	ObservedGeneration int64
+	// Attempt is the number of the present run of the gang, from 0.
+	Attempt int32
+	// Retries are the incidents charged to the backoff limit; Disruptions those that are not the job's fault.
+	Retries, Disruptions int32
+	LastFailure          *Failure
+	// Attempts are the last ten runs, the present one included.
+	Attempts []Attempt
+	// Message is one sentence on what the job waits for, or why it failed.
+	Message string
+	// Ready is the number of replicas that train, of those there should be: "3/4".
+	Ready string
+
+	// NotBefore is the earliest moment at which the present attempt may start.
+	NotBefore time.Time
+	// Finishing is the moment since which an elastic job has a worker that succeeded.
+	Finishing time.Time
+	// Records are the replicas of the present attempt that did not simply run.
+	Records []Record
+}
+
+// RoleStatus is the state of one role in the present attempt.
+type RoleStatus struct {
+	Role string
+	// Size is the number of replicas the attempt was told to have.
+	Size int32
+	// Active, Succeeded and Failed count pods as they are.
+	Active, Succeeded, Failed int32
+	// Started are the replicas whose training was seen to run in their present pod, Done those that succeeded; both sorted.
+	Started, Done []int32
+}
+
+// Attempt is one run of the gang. End is zero and Reason empty while it runs.
+type Attempt struct {
+	Number     int32
+	Start, End time.Time
+	Reason     string
+	Message    string
+}
+
+// Why an attempt ended.
+const (
+	ReasonSucceeded        = "Succeeded"
+	ReasonFailed           = "Failed"           // a failure that may not be retried
+	ReasonBackoffLimit     = "BackoffLimit"     // one failure too many
+	ReasonDeadlineExceeded = "DeadlineExceeded" // active longer than it may
+	ReasonRefused          = "Refused"          // the API server will never accept one of its children
+	ReasonRestarted        = "Restarted"        // a failure, charged
+	ReasonDisrupted        = "Disrupted"        // a failure, not charged
+	ReasonScaled           = "Scaled"           // another number of replicas was asked for
+	ReasonSuspended        = "Suspended"
+)
+
+// Record is what a job remembers of one replica so that each of its failures is charged exactly once.
+type Record struct {
+	Replica
+	// Pod is the pod this record speaks of.
+	Pod types.UID
+	// Failures are those of Pod that the kubelet answered by restarting the container, and that are charged.
+	Failures int32
+	// Settled says that Pod is accounted for: it is no evidence any more, and is waited out.
+	Settled bool
+	// Charged are the restarts by replacement charged to this replica; they lengthen its restart delay.
+	Charged int32
+	// NotBefore is the earliest moment for a new pod.
+	NotBefore time.Time
+	// Lost says that the replica is not replaced: its restart policy forbids it and the elastic job lives on without.
+	Lost bool
+}
+
+const attemptsKept = 10
+
+func (s Status) clone() Status {
+	s.Conditions = slices.Clone(s.Conditions)
+	s.Roles = slices.Clone(s.Roles)
+	for i := range s.Roles {
+		s.Roles[i].Started = slices.Clone(s.Roles[i].Started)
+		s.Roles[i].Done = slices.Clone(s.Roles[i].Done)
+	}
+	s.Attempts = slices.Clone(s.Attempts)
+	s.Records = slices.Clone(s.Records)
+	return s
+}
+
+// role returns the status of the named role, made if need be.
+func (s *Status) role(name string) *RoleStatus {
+	for i := range s.Roles {
+		if s.Roles[i].Role == name {
+			return &s.Roles[i]
+		}
+	}
+	s.Roles = append(s.Roles, RoleStatus{Role: name})
+	return &s.Roles[len(s.Roles)-1]
+}
+
+// record returns what is remembered of a replica, nil if nothing is.
+func (s *Status) record(r Replica) *Record {
+	for i := range s.Records {
+		if s.Records[i].Replica == r {
+			return &s.Records[i]
+		}
+	}
+	return nil
+}
+
+// recordOf returns the replica's record, turned to the given pod.
+func (s *Status) recordOf(r Replica, pod types.UID) *Record {
+	rec := s.record(r)
+	if rec == nil {
+		s.Records = append(s.Records, Record{Replica: r})
+		rec = &s.Records[len(s.Records)-1]
+	}
+	if rec.Pod != pod {
+		rec.Pod, rec.Failures, rec.Settled = pod, 0, false
+	}
+	return rec
+}
+
+// openAttempt begins the run numbered s.Attempt, with nothing remembered of the replicas of the run before.
+func (s *Status) openAttempt(now time.Time) {
+	for i := range s.Roles {
+		s.Roles[i].Started, s.Roles[i].Done = nil, nil
+	}
+	s.Records, s.NotBefore, s.Finishing = nil, time.Time{}, time.Time{}
+	s.Attempts = append(s.Attempts, Attempt{Number: s.Attempt, Start: ceil(now)})
+	if extra := len(s.Attempts) - attemptsKept; extra > 0 {
+		s.Attempts = slices.Delete(s.Attempts, 0, extra)
+	}
+}
+
+// closeAttempt writes down why the present run ended.
+func (s *Status) closeAttempt(now time.Time, reason, message string) {
+	if n := len(s.Attempts); n > 0 && s.Attempts[n-1].End.IsZero() {
+		last := &s.Attempts[n-1]
+		last.End, last.Reason, last.Message = ceil(now), reason, message
+	}
+}
+
+// endReason is why the last attempt ended, empty while it runs.
+func (s *Status) endReason() string {
+	if n := len(s.Attempts); n > 0 {
+		return s.Attempts[n-1].Reason
+	}
+	return ""
+}
+
+// ceil is the first whole second at or after t. Stored times are whole seconds, and a timer that starts from one that
+// was rounded down would act early.
+func ceil(t time.Time) time.Time {
+	whole := t.UTC().Truncate(time.Second)
+	if whole.Before(t) {
+		whole = whole.Add(time.Second)
+	}
+	return whole
+}
+
+// insert adds i to a sorted set.
+func insert(set []int32, i int32) []int32 {
+	at, found := slices.BinarySearch(set, i)
+	if found {
+		return set
+	}
+	return slices.Insert(set, at, i)
+}
+
+// remove takes i out of a sorted set; an empty set is nil.
+func remove(set []int32, i int32) []int32 {
+	if at, found := slices.BinarySearch(set, i); found {
+		set = slices.Delete(set, at, at+1)
+	}
+	if len(set) == 0 {
+		return nil
+	}
+	return set
+}
+
+func contains(set []int32, i int32) bool {
+	_, found := slices.BinarySearch(set, i)
+	return found
+}

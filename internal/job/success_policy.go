@@ -1,0 +1,79 @@
+package job
+
+import "time"
+
+// Success says which role's end ends the job.
+type Success struct {
+	Role string
+	Rule SuccessRule
+}
+
+// SuccessRule says how many of the role's replicas must succeed.
+type SuccessRule string
+
+// The rules of success.
+const (
+	// SuccessAll: every replica of the role.
+	SuccessAll SuccessRule = "All"
+	// SuccessFirst: replica 0.
+	SuccessFirst SuccessRule = "First"
+	// SuccessAny: one, once no other runs any more.
+	SuccessAny SuccessRule = "Any"
+)
+
+// exitBarrier is how long torch's agents wait for each other at the end.
+const exitBarrier = 300 * time.Second
+
+func (p *pass) succeeded() *verdict {
+	if !p.roleSucceeded() {
+		return nil
+	}
+	return &verdict{Succeeded, ReasonSucceeded, "is successfully completed"}
+}
+
+func (p *pass) roleSucceeded() bool {
+	switch p.Job.Success.Rule {
+	case SuccessFirst:
+		return p.done(Replica{p.Job.Success.Role, 0})
+	case SuccessAny:
+		if p.next().Finishing.IsZero() {
+			return false
+		}
+		barrier := p.next().Finishing.Add(exitBarrier)
+		if p.running(p.Job.Success.Role) == 0 || !p.Now.Before(barrier) {
+			return true
+		}
+		p.lookAt(barrier)
+		return false
+	default:
+		role := p.Job.role(p.Job.Success.Role)
+		if role == nil || p.Job.Size(*role) == 0 {
+			return false
+		}
+		for index := range p.Job.Size(*role) {
+			if !p.done(Replica{role.Name, index}) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// noteFinishing remembers since when an elastic job has a worker that succeeded. From then on nothing is restarted or
+// added: the others are on their way out.
+func (p *pass) noteFinishing() {
+	if p.Job.Success.Rule == SuccessAny && p.next().Finishing.IsZero() && len(p.next().role(p.Job.Success.Role).Done) > 0 {
+		p.next().Finishing = ceil(p.Now)
+	}
+}
+
+// running counts the replicas of a role whose training runs.
+func (p *pass) running(role string) int32 {
+	var n int32
+	for _, r := range p.replicas {
+		if r.Role == role && r.pod != nil && r.running && !p.done(r.Replica) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,31 @@
+package job
+
+// suspend takes everything away that costs something. What the job has used up of its retries it keeps.
+func (p *pass) suspend() {
+	s := p.next()
+	if !s.Is(Suspended) {
+		s.closeAttempt(p.Now, ReasonSuspended, "")
+		s.unset(Restarting)
+		s.clear(Running, p.reason(Suspended), p.sentence("is suspended"), p.Now)
+		p.becomes(Suspended, "is suspended")
+	}
+	for _, pod := range p.allPods() {
+		p.delete(pod, "the job is suspended")
+	}
+	p.deleteServices()
+	p.dropScaler()
+}
+
+// resume starts the job anew, as a further attempt: pods of the run before the suspension may still be stopping.
+func (p *pass) resume() {
+	s := p.next()
+	if !s.Is(Suspended) {
+		return
+	}
+	s.StartTime = ceil(p.Now)
+	if s.endReason() == ReasonSuspended {
+		p.nextAttempt(ReasonSuspended, "")
+	}
+	s.clear(Suspended, p.Job.Kind+"Resumed", p.sentence("is resumed"), p.Now)
+	p.say(false, p.Job.Kind+"Resumed", "is resumed")
+}

@@ -1,0 +1,52 @@
+package job
+
+import "fmt"
+
+// verdict is how a job ends.
+type verdict struct {
+	end     ConditionType // Succeeded or Failed
+	reason  string        // why the last attempt ended
+	message string
+}
+
+// verdict answers whether the job has ended, in this order:
+//
+//  1. the verdict was given already: Decide does not ask again
+//  2. suspended: Decide does not ask
+//  3. success
+//  4. the active deadline has passed
+//  5. a failure that may not be retried
+//  6. more retries than the backoff limit allows
+//  7. a child that the API server refuses for good
+func (p *pass) verdict() *verdict {
+	for _, rule := range []func() *verdict{
+		p.succeeded, p.deadlineExceeded, p.notRetryable, p.backoffLimitExceeded, p.refusedForGood,
+	} {
+		if v := rule(); v != nil {
+			return v
+		}
+	}
+	return nil
+}
+
+// end gives the verdict: condition, completion time, event and metric together, once.
+func (p *pass) end(v verdict) {
+	s := p.next()
+	s.CompletionTime = ceil(p.Now)
+	s.closeAttempt(p.Now, v.reason, v.message)
+	s.unset(Restarting)
+	if c := s.condition(Running); c != nil {
+		s.clear(Running, c.Reason, c.Message, p.Now)
+	}
+	if v.end == Succeeded {
+		p.tell(JobsSucceeded)
+	} else {
+		p.tell(JobsFailed)
+	}
+	p.becomes(v.end, v.message)
+}
+
+// fails is a verdict of failure with a sentence that says by which rule.
+func (p *pass) fails(reason, format string, args ...any) *verdict {
+	return &verdict{Failed, reason, fmt.Sprintf("failed: "+format, args...)}
+}

@@ -1,0 +1,118 @@
+package job
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// pass is one deciding: the facts, sorted, and the decision as it grows.
+type pass struct {
+	Observed
+	Decision
+
+	// replicas are those the job should have now, in the order of its roles.
+	replicas []replica
+	// outdated are our pods of an earlier attempt, surplus those of this attempt that no role wants any more.
+	outdated, surplus []*corev1.Pod
+	// strangers are the names taken by pods and services that are not this job's.
+	strangers map[string]bool
+	incidents []incident
+	// waits is what the job waits for.
+	waits string
+}
+
+// replica is a replica the job should have, with what its pod shows.
+type replica struct {
+	Replica
+	role *Role
+	// pod is the replica's pod of the present attempt, nil if there is none.
+	pod *corev1.Pod
+	evidence
+}
+
+// look sorts the facts. An attempt that pods are already part of is one we have recorded: a status that does not know of
+// it was lost, and catches up.
+func look(o Observed) *pass {
+	p := &pass{Observed: o, Decision: Decision{Status: o.Status.clone()}, strangers: map[string]bool{}}
+	ours := p.ours()
+	for _, pod := range ours {
+		if _, attempt, ok := o.Job.replicaOf(pod); ok && attempt > p.next().Attempt {
+			p.next().Attempt = attempt
+		}
+	}
+	pods := map[Replica]*corev1.Pod{}
+	for _, pod := range ours {
+		switch r, attempt, ok := o.Job.replicaOf(pod); {
+		case ok && attempt < p.next().Attempt:
+			p.outdated = append(p.outdated, pod)
+		case ok && r.Index < o.Job.Size(*o.Job.role(r.Role)):
+			pods[r] = pod
+		default:
+			p.surplus = append(p.surplus, pod)
+		}
+	}
+	for i := range o.Job.Roles {
+		role := &o.Job.Roles[i]
+		for index := range o.Job.Size(*role) {
+			r := replica{Replica: Replica{role.Name, index}, role: role}
+			if r.pod = pods[r.Replica]; r.pod != nil {
+				r.evidence = readPod(r.pod, r.Replica, role.Container)
+			}
+			p.replicas = append(p.replicas, r)
+		}
+	}
+	return p
+}
+
+// next is the status as it will be recorded.
+func (p *pass) next() *Status { return &p.Decision.Status }
+
+// ours returns the pods of this job, and notes the names that strangers hold.
+func (p *pass) ours() []*corev1.Pod {
+	var ours []*corev1.Pod
+	for _, pod := range p.Pods {
+		if owned(pod, p.Job) {
+			ours = append(ours, pod)
+		} else {
+			p.strangers[pod.Name] = true
+		}
+	}
+	slices.SortFunc(ours, func(a, b *corev1.Pod) int { return compareNames(a.Name, b.Name) })
+	return ours
+}
+
+// owned tells whether the object's controller is this very job, not a namesake of another UID.
+func owned(obj metav1.Object, j Job) bool {
+	owner := metav1.GetControllerOf(obj)
+	return owner != nil && owner.UID == j.UID
+}
+
+// compareNames orders demo-worker-9 before demo-worker-10.
+func compareNames(a, b string) int {
+	if len(a) != len(b) {
+		return len(a) - len(b)
+	}
+	if a < b {
+		return -1
+	}
+	if a > b {
+		return 1
+	}
+	return 0
+}
+
+// settled tells whether the replica's pod is accounted for already.
+func (p *pass) settled(r replica) bool {
+	rec := p.next().record(r.Replica)
+	return rec != nil && r.pod != nil && rec.Settled && rec.Pod == r.pod.UID
+}
+
+// lookAt asks for another pass at t, if none comes earlier.
+func (p *pass) lookAt(t time.Time) {
+	if p.LookAgain.IsZero() || t.Before(p.LookAgain) {
+		p.LookAgain = t
+	}
+}
