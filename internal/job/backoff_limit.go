@@ -19,8 +19,17 @@ func (p *pass) backoffLimitExceeded() *verdict {
 	return p.fails(ReasonBackoffLimit, "%s; backoffLimit %d is used up%s", culprit, *limit, lastWords(culprit))
 }
 
-// charges is what the incidents of this pass add to the retries. A gang that restarts as one is charged once, however
-// many of its members fell.
+// granted is the number of retries with the incidents of this pass. The failure that ends the job is not retried.
+func (p *pass) granted() int32 {
+	retries := p.next().Retries + p.charges()
+	if limit := p.Job.Policy.BackoffLimit; limit != nil {
+		retries = max(min(retries, *limit), p.next().Retries)
+	}
+	return retries
+}
+
+// charges is what the incidents of this pass would add to the retries. A gang that restarts as one is charged once,
+// however many of its members fell.
 func (p *pass) charges() int32 {
 	var n int32
 	for _, i := range p.decisive() {

@@ -1,6 +1,11 @@
 package job
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
 
 // count sums up what the pods show: the numbers of every role, and what the job waits for.
 func (p *pass) count() {
@@ -11,7 +16,7 @@ func (p *pass) count() {
 		ended := is.Failed
 		is.Active, is.Failed, is.Succeeded = 0, 0, int32(len(is.Done))
 		for _, r := range p.replicas {
-			if r.Role != role.Name || r.pod == nil || r.pod.DeletionTimestamp != nil {
+			if r.Role != role.Name || r.pod == nil || p.leaves(r.pod) {
 				continue
 			}
 			if r.failure != nil {
@@ -48,23 +53,21 @@ func (p *pass) message() string {
 	case p.waits != "":
 		return p.waits
 	case len(p.outdated) > 0:
-		return fmt.Sprintf("waiting for pod %s of an earlier attempt to stop%s", p.outdated[0].Name, more(len(p.outdated)-1))
+		return fmt.Sprintf("waiting for the pods of the attempt before %d to stop", s.Attempt)
 	case p.Now.Before(s.NotBefore):
 		return fmt.Sprintf("waiting out the restart delay of retry %d", s.Retries)
 	}
-	var first string
-	n := 0
 	for _, r := range p.replicas {
 		if why := p.holds(r); why != "" {
-			if n++; n == 1 {
-				first = fmt.Sprintf("%s (pod %s) waits: %s", r.Replica, p.Job.PodName(r.Replica), why)
-			}
+			return fmt.Sprintf("%s (pod %s) waits: %s", r.Replica, p.Job.PodName(r.Replica), why)
 		}
 	}
-	if n > 1 {
-		first += more(n - 1)
-	}
-	return first
+	return ""
+}
+
+// leaves tells whether a pod is on its way out, or will be once this decision is carried out.
+func (p *pass) leaves(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp != nil || slices.ContainsFunc(p.DeletePods, func(d Deletion) bool { return d.Pod == pod })
 }
 
 // holds says what keeps one replica from training, nothing if it trains or is on its way.
@@ -84,11 +87,4 @@ func (p *pass) holds(r replica) string {
 		return "its restart delay"
 	}
 	return ""
-}
-
-func more(n int) string {
-	if n <= 0 {
-		return ""
-	}
-	return fmt.Sprintf(", and %d more", n)
 }

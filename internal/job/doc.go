@@ -13,8 +13,10 @@
 //     on a pod of an older attempt is garbage to be removed, never evidence of another failure.
 //   - Where one replica restarts alone, its [Record] names the pod whose failures are accounted for, and how many.
 //   - A replica whose training was seen to run is in RoleStatus.Started; if its pod is missing it has vanished, and
-//     otherwise it was never made. Before that conclusion, and before the first pod of a further attempt, the decision
-//     asks for a look past the cache ([Ask]).
+//     otherwise it was never made.
+//
+// Caches lag, and a new leader's cache may be behind what the old one recorded. So before a failure is charged, and
+// before the first pod of a further attempt is made, the decision asks for a look at the API server itself ([Ask]).
 //
 // Each policy of the API is one file named after its field; decide.go tells the order in which they speak.
 package job

@@ -1,9 +1,7 @@
 package job
 
 import (
-	"cmp"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -13,9 +11,8 @@ import (
 type evidence struct {
 	// started: the training container runs or has run. running: it runs now.
 	started, running bool
-	// succeeded: the training container exited with 0, at the time endedAt.
+	// succeeded: the training container exited with 0.
 	succeeded bool
-	endedAt   time.Time
 	// failure is how the pod ended for good, nil if it did not end badly.
 	failure *Failure
 	// inPlace counts the failures that the kubelet answers by restarting the container; lastInPlace is the newest.
@@ -32,12 +29,15 @@ func readPod(pod *corev1.Pod, r Replica, container string) evidence {
 		started: main.State.Running != nil || main.State.Terminated != nil || main.LastTerminationState.Terminated != nil ||
 			main.RestartCount > 0 || pod.Status.Phase == corev1.PodSucceeded,
 	}
-	if end, ok := endedWell(pod, main); ok {
-		e.succeeded, e.endedAt = true, end
+	e.inPlace, e.lastInPlace = failuresInPlace(pod, r, main)
+	if endedWell(pod, main) {
+		e.succeeded = true
+		if pod.Spec.RestartPolicy == corev1.RestartPolicyAlways {
+			e.inPlace = 0 // from here on the kubelet runs it again because it ended, not because it failed
+		}
 		return e
 	}
 	e.failure = failureOf(pod, r, main)
-	e.inPlace, e.lastInPlace = failuresInPlace(pod, r, main)
 	if e.failure == nil && !e.running {
 		e.waiting = waitsFor(pod, container)
 	}
@@ -71,15 +71,12 @@ func TrainingContainer(spec corev1.PodSpec, name string) string {
 
 // endedWell tells whether the training exited with 0. Under restartPolicy Always the kubelet has usually started the
 // container again by the time we look, so there its last end counts too.
-func endedWell(pod *corev1.Pod, main corev1.ContainerStatus) (time.Time, bool) {
+func endedWell(pod *corev1.Pod, main corev1.ContainerStatus) bool {
 	end := main.State.Terminated
 	if end == nil && pod.Spec.RestartPolicy == corev1.RestartPolicyAlways {
 		end = main.LastTerminationState.Terminated
 	}
-	if end != nil {
-		return end.FinishedAt.UTC(), end.ExitCode == 0
-	}
-	return time.Time{}, pod.Status.Phase == corev1.PodSucceeded
+	return end != nil && end.ExitCode == 0 || end == nil && pod.Status.Phase == corev1.PodSucceeded
 }
 
 // failuresInPlace counts how often the training or an init container ended badly and was, or is about to be, restarted
@@ -90,13 +87,17 @@ func failuresInPlace(pod *corev1.Pod, r Replica, main corev1.ContainerStatus) (i
 	}
 	var last *corev1.ContainerStateTerminated
 	count := func(c corev1.ContainerStatus) int32 {
-		end := cmp.Or(c.State.Terminated, c.LastTerminationState.Terminated)
-		if end != nil && end.ExitCode != 0 && (last == nil || last.FinishedAt.Before(&end.FinishedAt)) {
-			last = end
-		}
-		again := c.State.Running == nil && end != nil && end.ExitCode != 0 && pod.DeletionTimestamp == nil && !isOver(pod)
-		if again {
-			return c.RestartCount + 1
+		for _, end := range []*corev1.ContainerStateTerminated{c.State.Terminated, c.LastTerminationState.Terminated} {
+			if end == nil || end.ExitCode == 0 {
+				continue
+			}
+			if last == nil || last.FinishedAt.Before(&end.FinishedAt) {
+				last = end
+			}
+			waits := c.State.Running == nil && (c.State.Terminated == nil || c.State.Terminated == end)
+			if waits && !isOver(pod) && !disrupted(pod, end) {
+				return c.RestartCount + 1
+			}
 		}
 		return c.RestartCount
 	}

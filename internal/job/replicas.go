@@ -33,28 +33,19 @@ func (p *pass) recordSizes() {
 }
 
 // settleSurplus makes sure that a pod removed by scaling down is not taken for a disrupted one when the number is raised
-// again before it is gone.
+// again, neither before it is gone nor after, by a cache that still shows it.
 func (p *pass) settleSurplus() {
 	s := p.next()
-	present := map[Replica]bool{}
 	for _, pod := range p.surplus {
 		if r, _, ok := p.Job.replicaOf(pod); ok {
 			s.recordOf(r, pod.UID).Settled = true
-			present[r] = true
 		}
 	}
-	beyond := func(r Replica) bool {
-		role := p.Job.role(r.Role)
-		return role == nil || r.Index >= p.Job.Size(*role)
-	}
-	s.Records = slices.DeleteFunc(s.Records, func(rec Record) bool { return beyond(rec.Replica) && !present[rec.Replica] })
 	for n := range s.Roles {
 		role := &s.Roles[n]
-		for len(role.Started) > 0 && beyond(Replica{role.Role, role.Started[len(role.Started)-1]}) {
-			role.Started = remove(role.Started, role.Started[len(role.Started)-1])
+		beyond, _ := slices.BinarySearch(role.Started, role.Size)
+		if role.Started = role.Started[:beyond]; beyond == 0 {
+			role.Started = nil
 		}
-	}
-	if len(s.Records) == 0 {
-		s.Records = nil
 	}
 }

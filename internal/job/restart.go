@@ -16,25 +16,29 @@ type incident struct {
 }
 
 // account finds the failures that are news. A pod that is settled, or of an earlier attempt, is none; a replica whose
-// training had begun and that has no pod has vanished, if the API server itself says so.
+// training had begun and that has no pod has vanished. No failure is charged on the word of a cache: after a change of
+// leader it may show pods that a recorded pass has long accounted for, or not yet show those it has seen.
 func (p *pass) account() {
 	if !p.next().Finishing.IsZero() {
 		return
 	}
 	for _, r := range p.replicas {
 		switch {
-		case p.done(r.Replica) || p.settled(r):
+		case p.settled(r):
 		case r.pod != nil:
 			if n := r.inPlace - p.charged(r); n > 0 {
 				p.meet(r, r.lastInPlace, n)
 			}
-			if r.failure != nil {
+			if r.failure != nil && !p.done(r.Replica) {
 				p.meet(r, r.failure, 0)
 			}
+		case p.done(r.Replica):
 		case contains(p.next().role(r.Role).Started, r.Index):
-			p.Ask.Pods = !p.Live
 			p.meet(r, vanished(p.Job, r.Replica), 0)
 		}
+	}
+	if len(p.incidents) > 0 && !p.Live {
+		p.Ask.Pods = true
 	}
 }
 
@@ -99,7 +103,7 @@ func (p *pass) charge() {
 		}
 		s.LastFailure = &f
 	}
-	s.Retries += p.charges()
+	s.Retries = p.granted()
 	for _, i := range p.decisive() {
 		if i.Class == Disruption {
 			s.Disruptions++

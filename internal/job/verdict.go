@@ -32,6 +32,9 @@ func (p *pass) verdict() *verdict {
 // end gives the verdict: condition, completion time, event and metric together, once.
 func (p *pass) end(v verdict) {
 	s := p.next()
+	if v.reason == ReasonFailed || v.reason == ReasonBackoffLimit {
+		p.charge()
+	}
 	s.CompletionTime = ceil(p.Now)
 	s.closeAttempt(p.Now, v.reason, v.message)
 	s.unset(Restarting)

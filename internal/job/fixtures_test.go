@@ -1,0 +1,90 @@
+package job
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+)
+
+// demo is a valid job, as a PyTorchJob with one Master and the given number of Workers would be: a gang.
+func demo(workers int32, changes ...func(*Job)) Job {
+	j := Job{
+		Kind: "PyTorchJob", Namespace: "default", Name: "demo", UID: "j1", Generation: 1, Manager: "kubeflow.org/training-operator",
+		Roles: []Role{
+			{Name: "Master", Replicas: 1, RestartPolicy: RestartOnFailure, Container: "pytorch"},
+			{Name: "Worker", Replicas: workers, RestartPolicy: RestartOnFailure, Container: "pytorch"},
+		},
+		Policy:   RunPolicy{CleanPodPolicy: CleanRunning},
+		Success:  Success{Role: "Master", Rule: SuccessAll},
+		Scope:    ScopeJob,
+		Services: []string{"demo"},
+	}
+	for _, change := range changes {
+		change(&j)
+	}
+	return j
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// set changes the job as one word of a story says: "backoffLimit=2", "elastic=1:4", "Worker=3", "suspend=true".
+func set(j *Job, word string) error {
+	name, value, _ := strings.Cut(word, "=")
+	number, _ := strconv.ParseInt(value, 10, 64)
+	switch name {
+	case "backoffLimit":
+		j.Policy.BackoffLimit = ptr(int32(number))
+	case "activeDeadlineSeconds":
+		j.Policy.ActiveDeadlineSeconds = &number
+	case "ttlSecondsAfterFinished":
+		j.Policy.TTLSecondsAfterFinished = ptr(int32(number))
+	case "cleanPodPolicy":
+		j.Policy.CleanPodPolicy = CleanPodPolicy(value)
+	case "suspend":
+		j.Policy.Suspend = value == "true"
+	case "managedBy":
+		j.Policy.ManagedBy = &value
+	case "scope":
+		j.ScopeOverride = Scope(value)
+	case "restartPolicy":
+		for i := range j.Roles {
+			j.Roles[i].RestartPolicy = RestartPolicy(value)
+		}
+	case "elastic":
+		var low, high int32
+		if _, err := fmt.Sscanf(value, "%d:%d", &low, &high); err != nil {
+			return fmt.Errorf("elastic %q: %w", value, err)
+		}
+		j.Elastic = &Elastic{Role: "Worker", Min: low, Max: high}
+		j.Scope, j.Success = ScopeReplica, Success{Role: "Worker", Rule: SuccessAny}
+	case "scaler":
+		j.Scaler = &autoscalingv2.HorizontalPodAutoscalerSpec{MaxReplicas: int32(number)}
+	case "success":
+		role, rule, _ := strings.Cut(value, ":")
+		j.Success = Success{Role: role, Rule: SuccessRule(rule)}
+	default:
+		return setReplicas(j, name, int32(number))
+	}
+	return nil
+}
+
+func setReplicas(j *Job, role string, replicas int32) error {
+	if r := j.role(role); r != nil {
+		r.Replicas = replicas
+		return nil
+	}
+	return fmt.Errorf("no policy and no role %q", role)
+}
+
+// A TFJob restarts replicas alone.
+func tensorflow(j *Job) {
+	j.Kind, j.Scope = "TFJob", ScopeReplica
+	j.Roles = []Role{
+		{Name: "Chief", RestartPolicy: RestartOnFailure, Container: "tensorflow"},
+		{Name: "PS", RestartPolicy: RestartOnFailure, Container: "tensorflow"},
+		{Name: "Worker", Replicas: 2, RestartPolicy: RestartOnFailure, Container: "tensorflow"},
+	}
+	j.Success = Success{Role: "Worker", Rule: SuccessFirst}
+}

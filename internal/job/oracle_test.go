@@ -1,0 +1,228 @@
+package job
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Kubelets of the world write the truth on their pods, so that the oracle need not judge pods the way the rules do.
+const (
+	truthInPlace = "truth/failures-in-place"
+	truthFallen  = "truth/fallen"
+	truthDone    = "truth/done"
+)
+
+// oracle watches everything the controller does and keeps its own count, with a memory that never fails. It speaks up
+// when one of the invariants of the design is broken.
+type oracle struct {
+	w     *world
+	fault func(format string, args ...any)
+
+	end Condition // the verdict as it was first recorded
+	// shown is, by pod, how many application failures a recorded pass was shown; dismissed are pods that count no more.
+	shown     map[types.UID]int32
+	dismissed map[types.UID]bool
+	succeeded map[string]bool
+	// harmed are the classes of what truly went wrong, by attempt.
+	harmed    map[int32]map[Class]int
+	notBefore map[int32]time.Time
+}
+
+func watchOver(w *world, fault func(string, ...any)) *oracle {
+	o := &oracle{w: w, fault: fault, shown: map[types.UID]int32{}, dismissed: map[types.UID]bool{}, succeeded: map[string]bool{},
+		harmed: map[int32]map[Class]int{}, notBefore: map[int32]time.Time{}}
+	w.watch = o
+	return o
+}
+
+// harm notes that something truly went wrong with a pod.
+func (or *oracle) harm(pod *corev1.Pod, class Class) {
+	_, attempt, _ := or.w.job.replicaOf(pod)
+	if or.harmed[attempt] == nil {
+		or.harmed[attempt] = map[Class]int{}
+	}
+	or.harmed[attempt][class]++
+}
+
+// Invariant 8: deciding twice on the same facts gives the same decision.
+func (or *oracle) decided(o Observed, d Decision) {
+	if again := Decide(o); !reflect.DeepEqual(d, again) {
+		or.fault("8: decided twice, differently:\n%+v\n%+v", d, again)
+	}
+}
+
+func (or *oracle) recorded(o Observed, d Decision) {
+	or.checkVerdict(d.Status)
+	or.checkConditions(d.Status)
+	if !o.Status.Finished() && !o.Job.Policy.Suspend {
+		or.checkCounts(o, d)
+	}
+	or.note(o, d)
+}
+
+// Invariant 1: a verdict never changes.
+func (or *oracle) checkVerdict(s Status) {
+	for _, c := range s.Conditions {
+		if c.Type != Succeeded && c.Type != Failed {
+			continue
+		}
+		if !c.Status {
+			or.fault("1: terminal condition %s is false", c.Type)
+		}
+		if or.end.Type == "" {
+			or.end = c
+		}
+		if or.end != c {
+			or.fault("1: the verdict was %+v and is %+v", or.end, c)
+		}
+	}
+	if or.end.Type != "" && (!s.Finished() || s.CompletionTime.IsZero()) {
+		or.fault("1: the verdict %s is gone", or.end.Type)
+	}
+}
+
+func (or *oracle) checkConditions(s Status) {
+	if len(s.Conditions) == 0 || s.condition(Created) == nil || !s.Conditions[len(s.Conditions)-1].Status {
+		or.fault("conditions without a newest that holds: %+v", s.Conditions)
+	}
+	newest := s.Conditions[len(s.Conditions)-1]
+	for _, c := range s.Conditions[:len(s.Conditions)-1] {
+		if c.Status && newest.LastTransition.Sub(c.LastTransition) < time.Second {
+			or.fault("%s does not rise above %s by a second", newest.Type, c.Type)
+		}
+	}
+}
+
+// Invariants 2 and 7: a retry is counted exactly once, and nothing is counted that did not happen.
+func (or *oracle) checkCounts(o Observed, d Decision) {
+	was, is := o.Status, d.Status
+	ended := is.endReason()
+	if o.Job.RestartScope() == ScopeJob {
+		failed := is.Attempt - was.Attempt
+		for i := max(0, len(is.Attempts)-2); i < len(is.Attempts); i++ {
+			a := is.Attempts[i]
+			if a.Number < was.Attempt || a.Reason == "" {
+				continue
+			}
+			if a.Reason != ReasonRestarted && a.Reason != ReasonDisrupted && a.Number < is.Attempt {
+				failed--
+			}
+			or.checkHarm(a)
+		}
+		if counted := is.Retries + is.Disruptions - was.Retries - was.Disruptions; counted != failed && !is.Finished() {
+			or.fault("2: %d attempts failed, %d were counted", failed, counted)
+		}
+		return
+	}
+	if ended == ReasonSucceeded || ended == ReasonDeadlineExceeded || ended == ReasonRefused || !is.Finishing.IsZero() {
+		return
+	}
+	or.recount(o, is.Attempt)
+	var want int32
+	for _, n := range or.shown {
+		want += n
+	}
+	if is.Retries != want && !is.Finished() || is.Retries > want {
+		or.fault("2: %d retries are recorded, %d failures were shown", is.Retries, want)
+	}
+	disruptions := 0
+	for _, h := range or.harmed {
+		disruptions += h[Disruption]
+	}
+	// A replica that is seen to train, by a cache from before its end was recorded, is taken to have vanished once more.
+	// That costs nothing but the number.
+	if int(is.Disruptions) > disruptions && !or.w.behind {
+		or.fault("7: %d disruptions are recorded, %d happened", is.Disruptions, disruptions)
+	}
+}
+
+// checkHarm sees that an attempt that is said to have failed did, by what it is said to have.
+func (or *oracle) checkHarm(a Attempt) {
+	harm := or.harmed[a.Number]
+	switch {
+	case a.Reason == ReasonRestarted && harm[Application] == 0:
+		or.fault("7: attempt %d is charged, but nothing failed: %s", a.Number, a.Message)
+	case a.Reason == ReasonDisrupted && harm[Disruption] == 0:
+		or.fault("7: attempt %d was disrupted by nothing: %s", a.Number, a.Message)
+	}
+}
+
+// recount counts the failures of the present attempt's pods that were shown, each pod's by its UID.
+func (or *oracle) recount(o Observed, present int32) {
+	for _, pod := range o.Pods {
+		r, attempt, ok := o.Job.replicaOf(pod)
+		if !or.w.belongs(pod) || !ok || attempt != present || or.dismissed[pod.UID] || or.succeeded[key(attempt, r)] {
+			continue
+		}
+		if r.Index >= o.Job.Size(*o.Job.role(r.Role)) {
+			or.dismissed[pod.UID] = true
+			continue
+		}
+		inPlace, _ := strconv.Atoi(pod.Annotations[truthInPlace])
+		n := int32(inPlace)
+		fallen := pod.Annotations[truthFallen]
+		code, _ := strconv.Atoi(fallen)
+		if policy := o.Job.role(r.Role).RestartPolicy; code >= 128 && policy == RestartExitCode || code > 0 && policy == RestartOnFailure {
+			n++
+		}
+		or.shown[pod.UID] = max(or.shown[pod.UID], n)
+		if fallen != "" || pod.DeletionTimestamp != nil {
+			or.dismissed[pod.UID] = true
+		}
+	}
+}
+
+// note remembers what a recorded pass was shown.
+func (or *oracle) note(o Observed, d Decision) {
+	if o.Job.Policy.Suspend {
+		return
+	}
+	for _, pod := range o.Pods {
+		if r, attempt, ok := o.Job.replicaOf(pod); ok && or.w.belongs(pod) && attempt == o.Status.Attempt && pod.Annotations[truthDone] != "" &&
+			!or.dismissed[pod.UID] && r.Index < o.Job.Size(*o.Job.role(r.Role)) && d.Write != WriteSoon {
+			or.succeeded[key(attempt, r)] = true
+		}
+	}
+	if s := d.Status; s.Attempt > o.Status.Attempt && s.Retries > o.Status.Retries {
+		or.notBefore[s.Attempt] = o.Now.Add(restartDelay(s.Retries))
+	}
+}
+
+func key(attempt int32, r Replica) string { return fmt.Sprint(attempt, " ", r) }
+
+// Invariants 3, 5 and 6 at the birth of a pod.
+func (or *oracle) created(pod *corev1.Pod) {
+	r, attempt, _ := or.w.job.replicaOf(pod)
+	for _, other := range or.w.pods {
+		if _, older, _ := or.w.job.replicaOf(other); or.w.belongs(other) && older < attempt {
+			or.fault("3: pod %s of attempt %d is created while %s of attempt %d exists", pod.Name, attempt, other.Name, older)
+		}
+	}
+	if or.succeeded[key(attempt, r)] {
+		or.fault("5: %s has succeeded in attempt %d and is run again", r, attempt)
+	}
+	if or.w.now.Before(or.notBefore[attempt]) {
+		or.fault("6: attempt %d is created at %s, before its delay is over at %s", attempt, or.w.now, or.notBefore[attempt])
+	}
+	if or.w.status.Finished() {
+		or.fault("4: %s is created after the verdict", pod.Name)
+	}
+}
+
+// Invariants 3 and 9 at the death of a pod.
+func (or *oracle) deleting(pod *corev1.Pod, force bool) {
+	if !or.w.belongs(pod) {
+		or.fault("9: %s of another job is deleted", pod.Name)
+	}
+	if force && (!or.w.deadNodes[pod.Spec.NodeName] || pod.DeletionTimestamp == nil || or.w.now.Before(pod.DeletionTimestamp.Add(patience))) {
+		or.fault("3: %s is removed by force though its node may be running it", pod.Name)
+	}
+}
+
+// belongs reads the owner by itself: the oracle does not trust the rules.
+func (w *world) belongs(pod *corev1.Pod) bool { return pod.OwnerReferences[0].UID == "j1" }

@@ -1,0 +1,326 @@
+package job
+
+import (
+	"flag"
+	"maps"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"pgregory.net/rapid"
+)
+
+// histories is how many lives TestInvariants lets jobs live in one run.
+const histories = 10000
+
+// TestInvariants lets jobs live through generated histories: failures, deletions, lost nodes, suspensions, edits and
+// scaling, under a controller that crashes between any two calls, loses replies, reads stale caches and meets conflicts.
+// The oracle checks the nine invariants of the design all along.
+func TestInvariants(t *testing.T) {
+	if f := flag.Lookup("rapid.checks"); f != nil && f.Value.String() == f.DefValue {
+		if err := f.Value.Set(strconv.Itoa(histories)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		h := &history{T: t, world: newWorld(genJob(t))}
+		h.oracle = watchOver(h.world, t.Fatalf)
+		h.behind = rapid.Bool().Draw(t, "new processes are behind")
+		if rapid.IntRange(0, 9).Draw(t, "namesake") == 0 {
+			h.namesake()
+		}
+		for range rapid.IntRange(3, 40).Draw(t, "steps") {
+			h.step()
+		}
+		h.quiet()
+	})
+}
+
+type history struct {
+	*rapid.T
+	*world
+	oracle *oracle
+}
+
+func genJob(t *rapid.T) Job {
+	workers := rapid.Int32Range(0, 3).Draw(t, "workers")
+	j := demo(workers)
+	switch rapid.SampledFrom([]string{"gang", "tf", "elastic"}).Draw(t, "kind") {
+	case "tf":
+		tensorflow(&j)
+		j.Roles[0].Replicas = rapid.Int32Range(0, 1).Draw(t, "chief")
+		j.Roles[2].Replicas = max(workers, 1)
+		if j.Roles[0].Replicas == 1 {
+			j.Success = Success{Role: "Chief", Rule: SuccessAll}
+		} else if rapid.Bool().Draw(t, "all workers") {
+			j.Success = Success{Role: "Worker", Rule: SuccessAll}
+		}
+	case "elastic":
+		j.Roles[0].Replicas, j.Roles[1].Replicas = 0, max(workers, 1)
+		j.Elastic = &Elastic{Role: "Worker", Min: 1, Max: 4}
+		j.Scope, j.Success = ScopeReplica, Success{Role: "Worker", Rule: SuccessAny}
+	}
+	policy := rapid.SampledFrom([]RestartPolicy{RestartOnFailure, RestartOnFailure, RestartExitCode, RestartExitCode, RestartNever}).Draw(t, "restartPolicy")
+	for i := range j.Roles {
+		j.Roles[i].RestartPolicy = policy
+	}
+	if rapid.Bool().Draw(t, "limited") {
+		j.Policy.BackoffLimit = ptr(rapid.Int32Range(0, 5).Draw(t, "backoffLimit"))
+	}
+	if rapid.IntRange(0, 3).Draw(t, "hurried") == 0 {
+		j.Policy.ActiveDeadlineSeconds = ptr(rapid.Int64Range(1, 2000).Draw(t, "activeDeadlineSeconds"))
+	}
+	if rapid.IntRange(0, 3).Draw(t, "fleeting") == 0 {
+		j.Policy.TTLSecondsAfterFinished = ptr(rapid.Int32Range(0, 100).Draw(t, "ttlSecondsAfterFinished"))
+	}
+	j.Policy.CleanPodPolicy = rapid.SampledFrom([]CleanPodPolicy{CleanNone, CleanRunning, CleanAll}).Draw(t, "cleanPodPolicy")
+	return j
+}
+
+// namesake is a job of the same name that was deleted a moment ago: its pods are still there.
+func (h *history) namesake() {
+	for _, role := range h.job.Roles {
+		for i := range h.job.Size(role) {
+			pod := h.newPod(Replica{role.Name, i}, 0, "j0")
+			h.pods[pod.Name] = pod
+			h.start(pod, "n1")
+		}
+	}
+	h.createService("demo", "j0")
+}
+
+// step lets one thing happen.
+func (h *history) step() {
+	actions := []string{
+		"reconcile", "reconcile", "reconcile", "reconcile", "rest", "start", "start", "start all", "start all", "exit", "exit", "exit", "again",
+		"evict", "delete", "vanish", "gone", "gone all", "node", "tick", "tick", "suspend", "scale", "scale", "limit", "quota", "stranger leaves", "crash",
+	}
+	switch action := rapid.SampledFrom(actions).Draw(h.T, "action"); action {
+	case "reconcile":
+		h.reconcile(h.chaos())
+	case "rest":
+		if err := h.settle(nil); err != nil {
+			h.Fatalf("8: %v", err)
+		}
+	case "start all":
+		for _, name := range slices.Sorted(maps.Keys(h.pods)) {
+			if pod := h.pods[name]; pod.Spec.NodeName == "" {
+				h.start(pod, "n"+strconv.Itoa(rapid.IntRange(1, 9).Draw(h.T, "node")))
+			}
+		}
+	case "gone all":
+		h.stopTerminating()
+	case "tick":
+		h.now = h.now.Add(time.Duration(rapid.IntRange(1, 120_000).Draw(h.T, "ms")) * time.Millisecond)
+	case "suspend":
+		h.edit(func(j *Job) { j.Policy.Suspend = !j.Policy.Suspend })
+	case "scale":
+		n := rapid.Int32Range(1, 4).Draw(h.T, "replicas")
+		h.edit(func(j *Job) { j.Roles[len(j.Roles)-1].Replicas = n })
+	case "limit":
+		n := rapid.Int32Range(0, 5).Draw(h.T, "backoffLimit")
+		h.edit(func(j *Job) { j.Policy.BackoffLimit = &n })
+	case "quota":
+		h.quota = rapid.IntRange(-1, 3).Draw(h.T, "quota")
+	case "crash":
+		h.crash()
+	case "node":
+		h.loseNode(rapid.SampledFrom([]string{"n1", "n2", "n3"}).Draw(h.T, "node"))
+	case "stranger leaves":
+		h.strangersLeave()
+	default:
+		h.toPod(action)
+	}
+}
+
+func (h *history) chaos() chaos {
+	c := chaos{lag: rapid.IntRange(0, 5).Draw(h.T, "lag"), lazy: rapid.Bool().Draw(h.T, "lazy")}
+	switch rapid.IntRange(0, 5).Draw(h.T, "trouble") {
+	case 0:
+		c.conflict = true
+	case 1, 2:
+		c.crash = rapid.IntRange(1, 6).Draw(h.T, "crash at call")
+		c.lost = rapid.Bool().Draw(h.T, "lost reply")
+		c.noCrash = rapid.Bool().Draw(h.T, "survives")
+	}
+	return c
+}
+
+// toPod does something to one pod, where it can be done.
+func (h *history) toPod(action string) {
+	if len(h.pods) == 0 {
+		return
+	}
+	name := rapid.SampledFrom(slices.Sorted(maps.Keys(h.pods))).Draw(h.T, "pod")
+	pod := h.pods[name]
+	running := pod.Spec.NodeName != "" && h.main(pod).State.Running != nil && !h.deadNodes[pod.Spec.NodeName]
+	switch {
+	case action == "start" && pod.Spec.NodeName == "":
+		h.start(pod, rapid.SampledFrom([]string{"n1", "n2", "n3", "n4"}).Draw(h.T, "node"))
+	case action == "exit" && running:
+		h.exitPod(pod, rapid.SampledFrom([]int32{0, 0, 1, 137, 143}).Draw(h.T, "code"))
+	case action == "again" && h.main(pod).State.Waiting != nil && pod.DeletionTimestamp == nil && !h.deadNodes[pod.Spec.NodeName]:
+		h.again(pod)
+	case action == "evict" && running && pod.DeletionTimestamp == nil:
+		h.mark(pod, truthFallen, "evicted")
+		h.oracle.harm(pod, Disruption)
+		h.evict(pod)
+	case action == "delete" || action == "vanish":
+		h.now = h.now.Add(time.Second) // within one second, cause and effect cannot be told apart
+		h.oracle.harm(pod, Disruption)
+		h.world.watch = nil
+		h.deletePod(pod.Name, pod.UID, action == "vanish")
+		h.world.watch = h.oracle
+	case action == "gone" && pod.DeletionTimestamp != nil && !h.deadNodes[pod.Spec.NodeName]:
+		h.gone(pod)
+	}
+}
+
+// exitPod ends the training with a code and notes the truth about it. What ends while its pod is being deleted was ended
+// by that.
+func (h *history) exitPod(pod *corev1.Pod, code int32) {
+	switch {
+	case code == 0:
+		h.mark(pod, truthDone, "yes")
+	case pod.DeletionTimestamp != nil:
+	case pod.Spec.RestartPolicy == corev1.RestartPolicyNever:
+		h.mark(pod, truthFallen, strconv.Itoa(int(code)))
+		h.oracle.harm(pod, Application)
+	default:
+		n, _ := strconv.Atoi(pod.Annotations[truthInPlace])
+		h.mark(pod, truthInPlace, strconv.Itoa(n+1))
+		h.oracle.harm(pod, Application)
+	}
+	h.exit(pod, code, "Error", "")
+}
+
+func (h *history) mark(pod *corev1.Pod, key, value string) {
+	if pod.Annotations == nil {
+		pod.Annotations = map[string]string{}
+	}
+	pod.Annotations[key] = value
+}
+
+// loseNode silences a node; five minutes later the control plane marks its pods for deletion.
+func (h *history) loseNode(node string) {
+	h.deadNodes[node] = true
+	h.now = h.now.Add(5 * time.Minute)
+	for _, name := range slices.Sorted(maps.Keys(h.pods)) {
+		if pod := h.pods[name]; pod.Spec.NodeName == node && !isOver(pod) {
+			h.oracle.harm(pod, Disruption)
+			h.world.watch = nil
+			h.deletePod(pod.Name, pod.UID, false)
+			h.world.watch = h.oracle
+		}
+	}
+}
+
+func (h *history) strangersLeave() {
+	for name, pod := range h.pods {
+		if !h.belongs(pod) {
+			delete(h.pods, name)
+		}
+	}
+	for name, svc := range h.services {
+		if svc.OwnerReferences[0].UID != "j1" {
+			delete(h.services, name)
+		}
+	}
+	h.changed()
+}
+
+// quiet ends the trouble: kubelets stop what they should, the controller works undisturbed, and time moves from one
+// moment it asked for to the next. Then the job must be where it should be.
+func (h *history) quiet() {
+	h.quota = -1
+	h.strangersLeave()
+	for range 60 {
+		h.stopTerminating()
+		if err := h.settle(nil); err != nil {
+			h.Fatalf("8: %v", err)
+		}
+		if h.stopTerminating() {
+			continue
+		}
+		h.checkDue(0)
+		next := h.lookAgain()
+		if next.IsZero() || h.jobGone {
+			break
+		}
+		h.now = next
+		h.checkDue(time.Second)
+	}
+	h.checkRest()
+}
+
+func (h *history) stopTerminating() bool {
+	any := false
+	for _, name := range slices.Sorted(maps.Keys(h.pods)) {
+		if pod := h.pods[name]; pod.DeletionTimestamp != nil && !h.deadNodes[pod.Spec.NodeName] {
+			h.gone(pod)
+			any = true
+		}
+	}
+	return any
+}
+
+func (h *history) lookAgain() time.Time {
+	o := h.observe(0)
+	d := Decide(o)
+	for d.Ask.Pods || len(d.Ask.Nodes) > 0 {
+		o = h.answer(o, d.Ask)
+		d = Decide(o)
+	}
+	if !d.LookAgain.IsZero() && !d.LookAgain.After(h.now) {
+		h.Fatalf("8: looks again at %s, which is now or past", d.LookAgain)
+	}
+	return d.LookAgain
+}
+
+// Invariant 6: what is due is done, and what will be due is looked forward to.
+func (h *history) checkDue(tolerance time.Duration) {
+	s := h.status
+	due := time.Time{}
+	if ttl := h.job.Policy.TTLSecondsAfterFinished; ttl != nil && s.Finished() && !h.jobGone {
+		due = at(s.CompletionTime, int64(*ttl))
+	}
+	if deadline := h.job.Policy.ActiveDeadlineSeconds; deadline != nil && !s.Finished() && !h.job.Policy.Suspend {
+		due = at(s.StartTime, *deadline)
+	}
+	if !due.IsZero() && !h.now.Before(due.Add(tolerance)) {
+		h.Fatalf("6: something was due at %s and it is %s", due, h.now)
+	}
+}
+
+// checkRest sees that the job came to where it should be. Invariant 4 above all: a finished job holds nothing.
+func (h *history) checkRest() {
+	if h.jobGone {
+		return
+	}
+	h.now = h.now.Add(24 * time.Hour) // nothing is left for which the controller would wake
+	h.checkDue(0)
+	s := h.status
+	for _, pod := range h.pods {
+		keeps := h.job.Policy.CleanPodPolicy == CleanNone && (s.endReason() == ReasonSucceeded || s.endReason() == ReasonFailed)
+		if s.Finished() && !isOver(pod) && !keeps {
+			h.Fatalf("4: the job is %s and pod %s is %s", s.endReason(), pod.Name, pod.Status.Phase)
+		}
+		if h.job.Policy.Suspend && !s.Finished() {
+			h.Fatalf("the job is suspended and pod %s exists", pod.Name)
+		}
+	}
+	if s.Finished() || h.job.Policy.Suspend || !s.Finishing.IsZero() {
+		return
+	}
+	for _, role := range h.job.Roles {
+		for i := range h.job.Size(role) {
+			r := Replica{role.Name, i}
+			rec := s.record(r)
+			if h.pods[h.job.PodName(r)] == nil && !contains(s.role(role.Name).Done, i) && (rec == nil || !rec.Lost) {
+				h.Fatalf("%s has no pod, and nobody will make one", r)
+			}
+		}
+	}
+}

@@ -1,0 +1,424 @@
+package job
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// world is a small Kubernetes around one job: an API server with names, UIDs, versions and graceful deletion, nodes
+// whose kubelets run and stop pods, and a controller that carries decisions out and may crash between any two calls.
+type world struct {
+	now time.Time
+
+	// What the API server holds.
+	job      Job
+	status   Status
+	version  int // of the job object
+	jobGone  bool
+	pods     map[string]*corev1.Pod
+	services map[string]*corev1.Service
+	scaler   *autoscalingv2.HorizontalPodAutoscaler
+	uids     int
+	// history is what a cache may still show: the pods after each change.
+	history []map[string]*corev1.Pod
+	jobs    []Job // the job's spec at each version
+	// How the API server is minded.
+	quota     int // pods at most, -1 for no limit
+	invalid   string
+	deadNodes map[string]bool
+	behind    bool // new processes may begin with an old list of pods
+
+	// What the controller holds. A new process starts with neither.
+	seen    int // it does not look behind this point of the history
+	seenJob int
+	refusal *Refusal
+
+	// watch is called with everything the controller does; the properties listen there.
+	watch listener
+}
+
+type listener interface {
+	decided(o Observed, d Decision)
+	recorded(o Observed, d Decision)
+	created(pod *corev1.Pod)
+	deleting(pod *corev1.Pod, force bool)
+}
+
+// chaos is what befalls one pass of the controller.
+type chaos struct {
+	lag      int  // how far its caches are behind, if they may be
+	crash    int  // die at this call, counted from 1; 0: live
+	lost     bool // the fatal call was carried out, and only its reply is lost
+	noCrash  bool // ... and the process survives the failed call
+	conflict bool // somebody else changes the job in between
+	lazy     bool // a write that may wait, waits
+}
+
+var epoch = time.Date(2026, 11, 15, 8, 0, 0, 0, time.UTC)
+
+func newWorld(j Job) *world {
+	w := &world{now: epoch, job: j, pods: map[string]*corev1.Pod{}, services: map[string]*corev1.Service{}, quota: -1, deadNodes: map[string]bool{}}
+	w.jobs = []Job{j}
+	w.changed()
+	return w
+}
+
+// changed notes the state of the pods for caches that lag.
+func (w *world) changed() {
+	snapshot := make(map[string]*corev1.Pod, len(w.pods))
+	for name, pod := range w.pods {
+		snapshot[name] = pod.DeepCopy()
+	}
+	w.history = append(w.history, snapshot)
+}
+
+func (w *world) edit(change func(*Job)) {
+	w.job.Roles = slices.Clone(w.job.Roles)
+	change(&w.job)
+	w.job.Generation++
+	w.version++
+	w.jobs = append(w.jobs, w.job)
+}
+
+func (w *world) observe(lag int) Observed {
+	at := max(w.seen, len(w.history)-1-lag)
+	w.seen = at
+	w.seenJob = max(w.seenJob, w.version-lag)
+	j := w.jobs[w.seenJob]
+	return Observed{
+		Now: w.now, Job: j, Status: w.status.clone(), Pods: sorted(w.history[at]), Services: w.sortedServices(), Scaler: w.scaler, Refusal: w.refusal,
+	}
+}
+
+func sorted(pods map[string]*corev1.Pod) []*corev1.Pod {
+	var list []*corev1.Pod
+	for _, name := range slices.Sorted(maps.Keys(pods)) {
+		list = append(list, pods[name].DeepCopy())
+	}
+	return list
+}
+
+func (w *world) sortedServices() []*corev1.Service {
+	var list []*corev1.Service
+	for _, name := range slices.Sorted(maps.Keys(w.services)) {
+		list = append(list, w.services[name])
+	}
+	return list
+}
+
+// reconcile is one pass of the controller. It returns the decision and whether it was carried out to the end.
+func (w *world) reconcile(c chaos) (Decision, bool) {
+	if w.jobGone {
+		return Decision{}, true
+	}
+	o := w.observe(c.lag)
+	version := w.seenJob
+	d := Decide(o)
+	for d.Ask.Pods || len(d.Ask.Nodes) > 0 {
+		if w.watch != nil {
+			w.watch.decided(o, d)
+		}
+		o = w.answer(o, d.Ask)
+		d = Decide(o)
+	}
+	if w.watch != nil {
+		w.watch.decided(o, d)
+	}
+	if c.conflict {
+		w.edit(func(*Job) {})
+	}
+	calls := 0
+	// call carries a request out, unless the process dies there. It returns whether the reply arrived.
+	call := func(request func()) bool {
+		calls++
+		if calls == c.crash {
+			if c.lost {
+				request()
+			}
+			if !c.noCrash {
+				w.crash()
+			}
+			return false
+		}
+		request()
+		return true
+	}
+	return d, w.carryOut(o, d, version, c, call)
+}
+
+func (w *world) answer(o Observed, ask Ask) Observed {
+	if ask.Pods {
+		o.Pods, o.Live = sorted(w.pods), true
+		w.seen = len(w.history) - 1
+	}
+	if o.Nodes == nil {
+		o.Nodes = map[string]NodeState{}
+	}
+	for _, node := range ask.Nodes {
+		o.Nodes[node] = NodeHealthy
+		if w.deadNodes[node] {
+			o.Nodes[node] = NodeUnreachable
+		}
+	}
+	return o
+}
+
+// crash is the end of the controller process. The next one lists everything afresh, unless its list came from an API
+// server that is behind the one its predecessor spoke to.
+func (w *world) crash() {
+	w.refusal, w.seen, w.seenJob = nil, len(w.history)-1, w.version
+	if w.behind {
+		w.seen = 0
+	}
+}
+
+func (w *world) carryOut(o Observed, d Decision, version int, c chaos, call func(func()) bool) bool {
+	if d.Write == WriteFirst || d.Write == WriteSoon && !c.lazy {
+		accepted := false
+		if !call(func() { accepted = w.writeStatus(version, o, d) }) {
+			w.seenJob = w.version // after a write of unknown outcome the job is read afresh
+			return false
+		}
+		if !accepted {
+			return false
+		}
+	} else if w.watch != nil && d.Write == WriteNothing {
+		w.watch.recorded(o, d)
+	}
+	ok := true
+	for _, del := range d.DeletePods {
+		ok = call(func() { w.deletePod(del.Pod.Name, del.Pod.UID, del.Force) }) && ok
+		w.readOwn(ok)
+		if !ok && !c.noCrash {
+			return false
+		}
+	}
+	for _, svc := range d.DeleteServices {
+		if !call(func() { delete(w.services, svc.Name) }) {
+			return false
+		}
+	}
+	for _, name := range d.CreateServices {
+		if !call(func() { w.createService(name, w.job.UID) }) {
+			return false
+		}
+	}
+	for _, r := range d.CreatePods {
+		said := true
+		if !call(func() { said = w.createPod(r, d.Status.Attempt) }) {
+			return false
+		}
+		if !said {
+			return false
+		}
+		w.readOwn(true)
+	}
+	w.scale(d.Scaler, o.Job)
+	if d.DeleteJob {
+		return call(func() { w.jobGone = true })
+	}
+	return ok
+}
+
+// readOwn keeps the cache from going behind a write the controller knows of.
+func (w *world) readOwn(known bool) {
+	if known {
+		w.seen = len(w.history) - 1
+	}
+}
+
+func (w *world) writeStatus(version int, o Observed, d Decision) bool {
+	if version != w.version {
+		return false
+	}
+	w.status = d.Status.clone()
+	w.version++
+	w.jobs = append(w.jobs, w.job)
+	w.seenJob = w.version
+	if w.watch != nil {
+		w.watch.recorded(o, d)
+	}
+	return true
+}
+
+func (w *world) scale(action ScalerAction, j Job) {
+	switch action {
+	case CreateScaler, UpdateScaler:
+		w.scaler = &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: w.meta(j.Name, j.UID), Spec: *j.Scaler}
+	case DeleteScaler:
+		w.scaler = nil
+	}
+}
+
+func (w *world) meta(name string, owner types.UID) metav1.ObjectMeta {
+	w.uids++
+	yes := true
+	return metav1.ObjectMeta{
+		Name: name, UID: types.UID("u" + strconv.Itoa(w.uids)), CreationTimestamp: metav1.NewTime(w.now),
+		OwnerReferences: []metav1.OwnerReference{{Kind: w.job.Kind, Name: w.job.Name, UID: owner, Controller: &yes}},
+	}
+}
+
+func (w *world) createService(name string, owner types.UID) {
+	if w.services[name] == nil {
+		w.services[name] = &corev1.Service{ObjectMeta: w.meta(name, owner)}
+	}
+}
+
+// createPod makes the replica's pod, or notes why the API server would not. A name that is taken by our own pod is no
+// refusal: the cache was behind.
+func (w *world) createPod(r Replica, attempt int32) bool {
+	name := w.job.PodName(r)
+	switch old := w.pods[name]; {
+	case old != nil && owned(old, w.job):
+		return true
+	case old != nil:
+		return w.refuse("pod "+name, "a pod of that name exists already", false)
+	case w.invalid != "":
+		return w.refuse("pod "+name, w.invalid, true)
+	case w.quota >= 0 && len(w.pods) >= w.quota:
+		return w.refuse("pod "+name, "exceeded quota: pods="+strconv.Itoa(w.quota), false)
+	}
+	pod := w.newPod(r, attempt, w.job.UID)
+	w.pods[name] = pod
+	w.refusal = nil
+	w.changed()
+	if w.watch != nil {
+		w.watch.created(pod)
+	}
+	return true
+}
+
+func (w *world) refuse(object, message string, invalid bool) bool {
+	times := int32(1)
+	if w.refusal != nil {
+		times += w.refusal.Times
+	}
+	w.refusal = &Refusal{Object: object, Message: message, Invalid: invalid, At: w.now, Times: times}
+	return false
+}
+
+func (w *world) newPod(r Replica, attempt int32, owner types.UID) *corev1.Pod {
+	role := w.job.role(r.Role)
+	pod := &corev1.Pod{ObjectMeta: w.meta(w.job.PodName(r), owner)}
+	pod.Labels = map[string]string{
+		LabelReplicaType: strings.ToLower(r.Role), LabelReplicaIndex: strconv.Itoa(int(r.Index)), LabelAttempt: strconv.Itoa(int(attempt)),
+	}
+	pod.Spec.RestartPolicy = w.job.PodRestartPolicy(*role)
+	pod.Spec.Containers = []corev1.Container{{Name: role.Container}}
+	pod.Status.Phase = corev1.PodPending
+	return pod
+}
+
+// deletePod is graceful as the API server's: a pod that a kubelet runs is only marked, any other is gone at once.
+func (w *world) deletePod(name string, uid types.UID, force bool) {
+	pod := w.pods[name]
+	if pod == nil || pod.UID != uid {
+		return
+	}
+	if w.watch != nil {
+		w.watch.deleting(pod, force)
+	}
+	if force || pod.Spec.NodeName == "" || isOver(pod) {
+		delete(w.pods, name)
+		w.changed()
+		return
+	}
+	if pod.DeletionTimestamp == nil {
+		grace := int64(30)
+		pod.DeletionTimestamp = &metav1.Time{Time: w.now.Truncate(time.Second).Add(30 * time.Second)}
+		pod.DeletionGracePeriodSeconds = &grace
+		w.changed()
+	}
+}
+
+// What kubelets do.
+
+func (w *world) start(pod *corev1.Pod, node string) {
+	pod.Spec.NodeName = node
+	pod.Status.Phase = corev1.PodRunning
+	w.main(pod).State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+	w.changed()
+}
+
+// exit ends the training container. The kubelet restarts it in place where the pod's restart policy says so.
+func (w *world) exit(pod *corev1.Pod, code int32, reason, message string) {
+	main := w.main(pod)
+	end := &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason, Message: message, FinishedAt: metav1.NewTime(w.now.Truncate(time.Second))}
+	main.State = corev1.ContainerState{Terminated: end}
+	switch {
+	case pod.DeletionTimestamp != nil:
+	case code != 0 && pod.Spec.RestartPolicy == corev1.RestartPolicyNever:
+		pod.Status.Phase = corev1.PodFailed
+	case code == 0 && pod.Spec.RestartPolicy != corev1.RestartPolicyAlways:
+		pod.Status.Phase = corev1.PodSucceeded
+	default:
+		main.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
+		main.LastTerminationState = corev1.ContainerState{Terminated: end}
+	}
+	w.changed()
+}
+
+// again is the kubelet's restart in place.
+func (w *world) again(pod *corev1.Pod) {
+	main := w.main(pod)
+	main.RestartCount++
+	main.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+	w.changed()
+}
+
+func (w *world) evict(pod *corev1.Pod) {
+	pod.Status.Phase, pod.Status.Reason, pod.Status.Message = corev1.PodFailed, "Evicted", "The node was low on resource: memory."
+	w.main(pod).State = corev1.ContainerState{}
+	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
+		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "TerminationByKubelet", LastTransitionTime: metav1.NewTime(w.now.Truncate(time.Second)),
+	})
+	w.changed()
+}
+
+// gone is the kubelet's word that nothing of a terminating pod runs any more.
+func (w *world) gone(pod *corev1.Pod) {
+	delete(w.pods, pod.Name)
+	w.changed()
+}
+
+func (w *world) main(pod *corev1.Pod) *corev1.ContainerStatus {
+	if len(pod.Status.ContainerStatuses) == 0 {
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: pod.Spec.Containers[0].Name, Image: "trainer:1"}}
+	}
+	return &pod.Status.ContainerStatuses[0]
+}
+
+// settle lets the controller work undisturbed until it has nothing to do at this moment.
+func (w *world) settle(each func(Decision)) error {
+	for range 100 {
+		d, finished := w.reconcile(chaos{})
+		if each != nil {
+			each(d)
+		}
+		if w.jobGone || finished && idle(d) {
+			return nil
+		}
+		if !finished && w.refusal != nil && !w.refusal.Invalid && w.refusal.At.Equal(w.now) {
+			if d, _ = w.reconcile(chaos{}); idle(d) {
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("the controller does not come to rest")
+}
+
+// idle tells whether a decision is empty, or waits.
+func idle(d Decision) bool {
+	return d.Write == WriteNothing && len(d.DeletePods)+len(d.DeleteServices)+len(d.CreateServices)+len(d.CreatePods) == 0 &&
+		d.Scaler == KeepScaler && !d.DeleteJob && len(d.Events) == 0
+}
