@@ -73,7 +73,7 @@ func (p *pass) leaves(pod *corev1.Pod) bool {
 // holds says what keeps one replica from training, nothing if it trains or is on its way.
 func (p *pass) holds(r replica) string {
 	switch rec := p.next().record(r.Replica); {
-	case p.done(r.Replica):
+	case p.done(r.Replica) || p.isLost(r.Replica):
 		return ""
 	case p.settled(r):
 		return "its last pod is stopping"
@@ -81,8 +81,6 @@ func (p *pass) holds(r replica) string {
 		return r.waiting
 	case p.strangers[p.Job.PodName(r.Replica)]:
 		return "a pod of that name belongs to something else"
-	case rec != nil && rec.Lost:
-		return ""
 	case rec != nil && p.Now.Before(rec.NotBefore):
 		return "its restart delay"
 	}

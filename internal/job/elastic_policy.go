@@ -12,11 +12,17 @@ func (p *pass) expendable(role string) bool {
 	return p.Job.Elastic != nil && p.Job.Elastic.Role == role && p.Job.RestartScope() == ScopeReplica
 }
 
+// isLost tells whether the job goes on without the replica.
+func (p *pass) isLost(r Replica) bool {
+	rec := p.next().record(r)
+	return rec != nil && rec.Lost
+}
+
 // lost counts the replicas the job goes on without.
 func (p *pass) lost() int32 {
 	var n int32
 	for _, r := range p.replicas {
-		if rec := p.next().record(r.Replica); rec != nil && rec.Lost {
+		if p.isLost(r.Replica) {
 			n++
 		}
 	}

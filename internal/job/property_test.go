@@ -95,7 +95,7 @@ func (h *history) namesake() {
 func (h *history) step() {
 	actions := []string{
 		"reconcile", "reconcile", "reconcile", "reconcile", "rest", "start", "start", "start all", "start all", "exit", "exit", "exit", "again",
-		"evict", "delete", "vanish", "gone", "gone all", "node", "tick", "tick", "suspend", "scale", "scale", "limit", "quota", "stranger leaves", "crash",
+		"evict", "delete", "vanish", "fail and recover", "fail and recover", "gone", "gone all", "node", "tick", "tick", "suspend", "scale", "scale", "limit", "quota", "stranger leaves", "crash",
 	}
 	switch action := rapid.SampledFrom(actions).Draw(h.T, "action"); action {
 	case "reconcile":
@@ -105,11 +105,9 @@ func (h *history) step() {
 			h.Fatalf("8: %v", err)
 		}
 	case "start all":
-		for _, name := range slices.Sorted(maps.Keys(h.pods)) {
-			if pod := h.pods[name]; pod.Spec.NodeName == "" {
-				h.start(pod, "n"+strconv.Itoa(rapid.IntRange(1, 9).Draw(h.T, "node")))
-			}
-		}
+		h.startAll()
+	case "fail and recover":
+		h.failAndRecover()
 	case "gone all":
 		h.stopTerminating()
 	case "tick":
@@ -133,6 +131,27 @@ func (h *history) step() {
 	default:
 		h.toPod(action)
 	}
+}
+
+func (h *history) startAll() {
+	for _, name := range slices.Sorted(maps.Keys(h.pods)) {
+		if pod := h.pods[name]; pod.Spec.NodeName == "" {
+			h.start(pod, "n"+strconv.Itoa(rapid.IntRange(1, 9).Draw(h.T, "node")))
+		}
+	}
+}
+
+// failAndRecover is the ordinary course of a failure, so that histories get beyond the first.
+func (h *history) failAndRecover() {
+	h.startAll()
+	h.reconcile(h.chaos())
+	h.toPod("exit")
+	h.reconcile(h.chaos())
+	h.now = h.now.Add(time.Second)
+	h.stopTerminating()
+	h.reconcile(h.chaos())
+	h.now = h.now.Add(time.Duration(rapid.SampledFrom([]int{0, 0, 9, 11, 300}).Draw(h.T, "seconds")) * time.Second)
+	h.reconcile(h.chaos())
 }
 
 func (h *history) chaos() chaos {
@@ -311,8 +330,11 @@ func (h *history) checkRest() {
 			h.Fatalf("the job is suspended and pod %s exists", pod.Name)
 		}
 	}
-	if s.Finished() || h.job.Policy.Suspend || !s.Finishing.IsZero() {
+	if s.Finished() || h.job.Policy.Suspend {
 		return
+	}
+	if !s.Finishing.IsZero() {
+		h.Fatalf("6: a worker has succeeded at %s, and the job will never end", s.Finishing)
 	}
 	for _, role := range h.job.Roles {
 		for i := range h.job.Size(role) {

@@ -20,6 +20,8 @@ func (p *pass) scale() {
 		p.say(false, "Scaled", what)
 		if p.Job.gang() {
 			p.nextAttempt(ReasonScaled, what)
+			p.next().unset(Running)
+			p.next().set(Restarting, p.reason(Restarting), p.sentence(what), p.Now)
 		}
 		p.recordSizes()
 	}

@@ -126,6 +126,10 @@ func (p *pass) restart() {
 			p.settle(i)
 		}
 	}
+	if !culprit.retry {
+		p.say(true, "Lost", "goes on: "+culprit.String()+" and is not replaced"+lastWords(culprit.Failure))
+		return
+	}
 	p.tell(JobsRestarted)
 	p.restarts(why + lastWords(culprit.Failure))
 }

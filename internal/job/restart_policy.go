@@ -43,7 +43,7 @@ func (p *pass) notRetryable() *verdict {
 		}
 		lost++
 		if left := p.Job.Size(*i.role) - lost; left < p.Job.Elastic.Min {
-			return p.fails(ReasonFailed, "%s; %s, and %d workers are fewer than minReplicas %d%s",
+			return p.fails(ReasonFailed, "%s; %s, and minReplicas %[4]d needs more than the %[3]d that are left%[5]s",
 				i.Failure, policy, left, p.Job.Elastic.Min, lastWords(i.Failure))
 		}
 	}

@@ -15,7 +15,7 @@ func (p *pass) run() {
 		p.delete(pod, "the job was scaled down")
 	}
 	for _, r := range p.replicas {
-		if p.settled(r) {
+		if p.settled(r) && !p.isLost(r.Replica) {
 			p.delete(r.pod, "it is replaced")
 		}
 	}

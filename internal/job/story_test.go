@@ -73,10 +73,15 @@ type teller struct {
 	// dies is the call at which the controller's next pass dies, 0 for none; lost whether only the reply is lost.
 	dies int
 	lost bool
+	// asleep: the controller does not look at what happens now.
+	asleep bool
 }
 
 func (s *teller) happens(words []string) error {
 	verb, args := words[0], words[1:]
+	if s.asleep = verb == "unseen"; s.asleep {
+		verb, args = words[1], words[2:]
+	}
 	switch verb {
 	case "job":
 		return s.begin(args)
@@ -231,7 +236,7 @@ func (s *teller) after(duration string) error {
 		return err
 	}
 	until := s.now.Add(length)
-	for {
+	for !s.asleep {
 		d := Decide(s.observe(0))
 		if d.Ask.Pods || len(d.Ask.Nodes) > 0 {
 			d = Decide(s.answer(s.observe(0), d.Ask))
@@ -250,6 +255,9 @@ func (s *teller) after(duration string) error {
 }
 
 func (s *teller) rest() error {
+	if s.asleep {
+		return nil
+	}
 	if s.dies > 0 {
 		d, _ := s.reconcile(chaos{crash: s.dies, lost: s.lost})
 		s.tell(d)

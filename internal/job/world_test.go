@@ -408,11 +408,6 @@ func (w *world) settle(each func(Decision)) error {
 		if w.jobGone || finished && idle(d) {
 			return nil
 		}
-		if !finished && w.refusal != nil && !w.refusal.Invalid && w.refusal.At.Equal(w.now) {
-			if d, _ = w.reconcile(chaos{}); idle(d) {
-				return nil
-			}
-		}
 	}
 	return fmt.Errorf("the controller does not come to rest")
 }
