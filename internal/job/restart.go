@@ -105,7 +105,7 @@ func (p *pass) charge() {
 	}
 	s.Retries = p.granted()
 	for _, i := range p.decisive() {
-		if i.Class == Disruption {
+		if i.Class == Disruption && i.retry {
 			s.Disruptions++
 		}
 	}

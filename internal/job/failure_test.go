@@ -1,0 +1,104 @@
+package job
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// aPod is a pod of a gang whose training runs on node n1.
+func aPod(changes ...func(*corev1.Pod)) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "demo-worker-0", UID: "u1"}}
+	pod.Spec = corev1.PodSpec{NodeName: "n1", RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "sidecar"}, {Name: "pytorch"}}}
+	pod.Status.Phase = corev1.PodRunning
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{
+		{Name: "sidecar", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}},
+		{Name: "pytorch", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}},
+	}
+	for _, change := range changes {
+		change(pod)
+	}
+	return pod
+}
+
+func ended(code int32, reason string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		end := &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason, FinishedAt: metav1.NewTime(epoch)}
+		p.Status.ContainerStatuses[1].State = corev1.ContainerState{Terminated: end}
+	}
+}
+
+func phase(phase corev1.PodPhase, reason string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.Status.Phase, p.Status.Reason = phase, reason }
+}
+
+func deletedAt(asked time.Time) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.DeletionTimestamp, p.DeletionGracePeriodSeconds = &metav1.Time{Time: asked.Add(30 * time.Second)}, ptr(int64(30))
+	}
+}
+
+func inPlace(p *corev1.Pod) { p.Spec.RestartPolicy = corev1.RestartPolicyOnFailure }
+
+func targeted(p *corev1.Pod) {
+	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "PreemptionByScheduler"}}
+}
+
+func neverStarted(p *corev1.Pod) { p.Status.ContainerStatuses = nil }
+
+func initFailed(p *corev1.Pod) {
+	neverStarted(p)
+	p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "fetch", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3}}}}
+}
+
+func TestFailures(t *testing.T) {
+	do := func(changes ...func(*corev1.Pod)) []func(*corev1.Pod) { return changes }
+	for _, row := range []struct {
+		sentence string
+		pod      []func(*corev1.Pod)
+		want     string // class and reading, "" for no failure
+	}{
+		{"training that runs has not failed", nil, ""},
+		{"an exit code of its own", do(ended(1, "Error"), phase(corev1.PodFailed, "")), "Application: Worker 0 (pod demo-worker-0 on node n1) exited with code 1"},
+		{"a signal", do(ended(139, "Error"), phase(corev1.PodFailed, "")), "Application: Worker 0 (pod demo-worker-0 on node n1) exited with code 139 (SIGSEGV)"},
+		{"out of memory is the application's", do(ended(137, "OOMKilled"), phase(corev1.PodFailed, "")), "Application: Worker 0 (pod demo-worker-0 on node n1) ran out of memory (OOMKilled, exit code 137)"},
+		{"the training failed while a sidecar runs on", do(ended(1, "Error")), "Application: Worker 0 (pod demo-worker-0 on node n1) exited with code 1"},
+		{"the kubelet will restart it in place: not for good", do(ended(1, "Error"), inPlace), ""},
+		{"an init container failed", do(initFailed, phase(corev1.PodFailed, "")), "Application: Worker 0 (pod demo-worker-0 on node n1) exited with code 3"},
+		{"evicted, with the code of the kill", do(ended(137, "Error"), phase(corev1.PodFailed, "Evicted")), "Disruption: Worker 0 (pod demo-worker-0 on node n1) was disrupted (Evicted)"},
+		{"preempted", do(ended(143, "Error"), phase(corev1.PodFailed, ""), targeted), "Disruption: Worker 0 (pod demo-worker-0 on node n1) was disrupted (PreemptionByScheduler)"},
+		{"marked as a target, but alive", do(targeted), ""},
+		{"refused by its node", do(neverStarted, phase(corev1.PodFailed, "OutOfcpu")), "Disruption: Worker 0 (pod demo-worker-0 on node n1) was disrupted (OutOfcpu)"},
+		{"failed and no container did it", do(neverStarted, phase(corev1.PodFailed, "")), "Disruption: Worker 0 (pod demo-worker-0 on node n1) was disrupted (Disrupted)"},
+		{"the node came back and knows nothing", do(ended(137, "ContainerStatusUnknown"), phase(corev1.PodFailed, "")), "Disruption: Worker 0 (pod demo-worker-0 on node n1) was disrupted (Disrupted)"},
+		{"being deleted while it runs", do(deletedAt(epoch)), "Disruption: Worker 0 (pod demo-worker-0 on node n1) was disrupted (Deleted)"},
+		{"ended by its deletion", do(ended(143, "Error"), phase(corev1.PodFailed, ""), deletedAt(epoch.Add(-time.Second))), "Disruption: Worker 0 (pod demo-worker-0 on node n1) was disrupted (Deleted)"},
+		{"failed before it was deleted", do(ended(1, "Error"), phase(corev1.PodFailed, ""), deletedAt(epoch.Add(time.Second))), "Application: Worker 0 (pod demo-worker-0 on node n1) exited with code 1"},
+		{"succeeded, then deleted", do(ended(0, "Completed"), phase(corev1.PodSucceeded, ""), deletedAt(epoch)), ""},
+	} {
+		t.Run(row.sentence, func(t *testing.T) {
+			got := ""
+			if f := readPod(aPod(row.pod...), Replica{"Worker", 0}, "pytorch").failure; f != nil {
+				got = string(f.Class) + ": " + f.String()
+			}
+			if got != row.want {
+				t.Errorf("got  %q\nwant %q", got, row.want)
+			}
+		})
+	}
+}
+
+func TestLastWordsAreCut(t *testing.T) {
+	long := ""
+	for range 500 {
+		long += "äöü "
+	}
+	pod := aPod(ended(1, "Error"), phase(corev1.PodFailed, ""))
+	pod.Status.ContainerStatuses[1].State.Terminated.Message = long + "the end"
+	f := readPod(pod, Replica{"Worker", 0}, "pytorch").failure
+	if n := len(f.Message); n > 1030 || f.Message[n-7:] != "the end" {
+		t.Errorf("%d bytes, ending in %q", n, f.Message[n-10:])
+	}
+}

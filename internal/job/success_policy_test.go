@@ -1,0 +1,50 @@
+package job
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestSuccess(t *testing.T) {
+	workers := func(rule SuccessRule) func(*Job) {
+		return func(j *Job) { j.Success = Success{Role: "Worker", Rule: rule} }
+	}
+	for _, row := range []struct {
+		sentence string
+		job      Job
+		done     string // pods that exited with 0
+		want     bool
+	}{
+		{"the Master decides alone", demo(2), "master-0", true},
+		{"Workers do not decide where there is a Master", demo(2), "worker-0 worker-1", false},
+		{"all Workers: one is not enough", demo(2, workers(SuccessAll)), "worker-0", false},
+		{"all Workers", demo(2, workers(SuccessAll)), "worker-0 worker-1", true},
+		{"the first Worker", demo(2, workers(SuccessFirst)), "worker-0", true},
+		{"another than the first Worker", demo(2, workers(SuccessFirst)), "worker-1", false},
+		{"any Worker, but not while others run", demo(2, workers(SuccessAny)), "worker-1", false},
+		{"any Worker, once none runs any more", demo(2, workers(SuccessAny)), "worker-0 worker-1", true},
+	} {
+		t.Run(row.sentence, func(t *testing.T) {
+			w := started(t, row.job)
+			for _, name := range strings.Fields(row.done) {
+				w.exit(w.pods["demo-"+name], 0, "Completed", "")
+			}
+			d := decide(w)
+			if got := d.Status.Is(Succeeded); got != row.want {
+				t.Errorf("succeeded %v, want %v", got, row.want)
+			}
+		})
+	}
+}
+
+func TestASidecarDoesNotHoldTheJob(t *testing.T) {
+	w := started(t, demo(0))
+	pod := w.pods["demo-master-0"]
+	w.exit(pod, 0, "Completed", "")
+	pod.Status.Phase = "Running" // another container goes on
+	w.changed()
+	d := decide(w)
+	if !d.Status.Is(Succeeded) || len(d.DeletePods) != 1 {
+		t.Errorf("succeeded %v, %d pods stopped", d.Status.Is(Succeeded), len(d.DeletePods))
+	}
+}

@@ -1,0 +1,46 @@
+package job
+
+import (
+	"testing"
+	"time"
+)
+
+// Stored times are whole seconds. A timer never acts early, and at most a second late.
+func TestActiveDeadline(t *testing.T) {
+	w := newWorld(demo(1, func(j *Job) { j.Policy.ActiveDeadlineSeconds = ptr(int64(10)) }))
+	w.now = epoch.Add(300 * time.Millisecond)
+	rest(t, w)
+	for _, row := range []struct {
+		sentence string
+		after    time.Duration // since the job was first seen
+		failed   bool
+	}{
+		{"well before", 5 * time.Second, false},
+		{"ten seconds after the start, to the millisecond", 10 * time.Second, false},
+		{"less than a second later", 10*time.Second + 700*time.Millisecond, true},
+	} {
+		t.Run(row.sentence, func(t *testing.T) {
+			w.now = epoch.Add(300*time.Millisecond + row.after)
+			d := decide(w)
+			if d.Status.Is(Failed) != row.failed {
+				t.Errorf("failed %v, want %v", d.Status.Is(Failed), row.failed)
+			}
+			if !row.failed && !d.LookAgain.Equal(epoch.Add(11*time.Second)) {
+				t.Errorf("looks again at %s", d.LookAgain)
+			}
+		})
+	}
+}
+
+func TestTTL(t *testing.T) {
+	w := started(t, demo(0, func(j *Job) { j.Policy.TTLSecondsAfterFinished = ptr(int32(5)) }))
+	w.now = epoch.Add(300 * time.Millisecond)
+	w.exit(w.pods["demo-master-0"], 0, "Completed", "")
+	rest(t, w)
+	for after, gone := range map[time.Duration]bool{0: false, 5 * time.Second: false, 5700 * time.Millisecond: true, time.Hour: true} {
+		w.now = epoch.Add(300*time.Millisecond + after)
+		if got := decide(w).DeleteJob; got != gone {
+			t.Errorf("%s after the end: deleted %v, want %v", after, got, gone)
+		}
+	}
+}
