@@ -75,7 +75,7 @@ func TestTrainingOperatorsTypesReadOurJobs(t *testing.T) {
 			Attempt:            1,
 			LastFailure:        &kubeflowv1.ReplicaFailure{Replica: "worker-2", ExitCode: new(int32(1)), Class: kubeflowv1.FailureApplication},
 			Attempts:           []kubeflowv1.Attempt{{Number: 0, EndTime: &now, Why: "worker-2 failed"}},
-			Charged:            []kubeflowv1.ChargedPod{{UID: "u", Restarts: 1}},
+			Records:            []kubeflowv1.ReplicaRecord{{Role: "Worker", Pod: "u", Failures: 1}},
 		},
 	}
 	want := theirs.TFJob{

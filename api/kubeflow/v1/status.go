@@ -67,9 +67,18 @@ type JobStatus struct {
 	// +optional
 	Attempts []Attempt `json:"attempts,omitempty"`
 
-	// charged is the pods whose failures are already counted and that may still be seen. It is how a failure is counted exactly once.
+	// notBefore is the earliest moment at which the present attempt may start. Unset means at once.
 	// +optional
-	Charged []ChargedPod `json:"charged,omitempty"`
+	NotBefore *metav1.Time `json:"notBefore,omitempty"`
+
+	// finishingSince is when the first Worker of an elastic job succeeded. From then on nothing is restarted or added.
+	// +optional
+	FinishingSince *metav1.Time `json:"finishingSince,omitempty"`
+
+	// records is what the job remembers of the replicas of the present attempt that did not simply run. It is how a failure is counted
+	// exactly once.
+	// +optional
+	Records []ReplicaRecord `json:"records,omitempty"`
 }
 
 // ReplicaStatus counts the pods of one role.
@@ -93,6 +102,15 @@ type ReplicaStatus struct {
 	// selector is the label query that finds the pods of this role. Autoscalers read it.
 	// +optional
 	Selector string `json:"selector,omitempty"`
+
+	// replicas is how many replicas the present attempt was told to have.
+	// +optional
+	Replicas int32 `json:"replicas,omitempty"`
+
+	// startedIndexes is the replicas whose training was seen to run in their present pod, as numbers and ranges: "0,3-5". One of them
+	// without a pod was deleted by somebody.
+	// +optional
+	StartedIndexes string `json:"startedIndexes,omitempty"`
 
 	// completedIndexes is the replicas that succeeded in the present attempt and are not run again, as numbers and ranges: "0,3-5".
 	// +optional
@@ -162,21 +180,44 @@ type Attempt struct {
 	// +optional
 	EndTime *metav1.Time `json:"endTime,omitempty"`
 
+	// reason is a word for what ended the attempt, e.g. Succeeded, Restarted or DeadlineExceeded. Empty for the present one.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+
 	// why is one sentence on what ended the attempt. Empty for the present one.
 	// +optional
 	Why string `json:"why,omitempty"`
 }
 
-// ChargedPod is a pod whose failures are already counted.
-type ChargedPod struct {
-	// uid is the UID of the pod.
-	UID types.UID `json:"uid"`
+// ReplicaRecord is what a job remembers of one replica so that each of its failures is counted exactly once.
+type ReplicaRecord struct {
+	// role is the role of the replica.
+	Role ReplicaType `json:"role"`
 
-	// restarts is how many restarts of its training container are counted.
-	// +optional
-	Restarts int32 `json:"restarts,omitempty"`
+	// index is the index of the replica within its role, from 0.
+	Index int32 `json:"index"`
 
-	// ended is true when the end of the pod itself is counted.
+	// pod is the UID of the pod this record speaks of. Empty for one that nobody has seen go.
 	// +optional
-	Ended bool `json:"ended,omitempty"`
+	Pod types.UID `json:"pod,omitempty"`
+
+	// failures is how many failures of that pod's containers, which the kubelet restarts in place, are counted.
+	// +optional
+	Failures int32 `json:"failures,omitempty"`
+
+	// settled is true when the end of that pod itself is accounted for.
+	// +optional
+	Settled bool `json:"settled,omitempty"`
+
+	// charged is how many replacements of this replica were charged to backoffLimit. Each makes the next wait longer.
+	// +optional
+	Charged int32 `json:"charged,omitempty"`
+
+	// notBefore is the earliest moment for a new pod. Unset means at once.
+	// +optional
+	NotBefore *metav1.Time `json:"notBefore,omitempty"`
+
+	// lost is true when the replica is not replaced and the elastic job goes on without it.
+	// +optional
+	Lost bool `json:"lost,omitempty"`
 }
