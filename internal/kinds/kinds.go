@@ -1,0 +1,26 @@
+// Package kinds lists the kinds of jobs this engine runs. A kind answers questions and never acts: what its roles are,
+// which role's end ends the job, what a failure restarts, what each replica is told. Each has a folder of its own.
+package kinds
+
+import (
+	"github.com/trainyard/trainyard/internal/job"
+	"github.com/trainyard/trainyard/internal/kinds/pytorch"
+	"github.com/trainyard/trainyard/internal/kinds/tensorflow"
+	"github.com/trainyard/trainyard/internal/manifest"
+)
+
+// Kind is what the engine asks of a kind of job.
+type Kind interface {
+	// Name is the API kind, Framework its name in metrics.
+	Name() string
+	Framework() string
+	// New is an empty API object of the kind.
+	New() manifest.Object
+	// Read takes the job out of an API object, which it leaves as it is. Defaults are applied on the way.
+	Read(manifest.Object) *manifest.Manifest
+	// Write puts a status into the API object that the manifest was read from.
+	Write(manifest.Object, *manifest.Manifest, job.Status)
+}
+
+// All are the kinds, in the order in which they are set up.
+var All = []Kind{pytorch.Kind{}, tensorflow.Kind{}}

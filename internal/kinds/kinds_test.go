@@ -1,0 +1,147 @@
+package kinds
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/trainyard/trainyard/internal/job"
+	"github.com/trainyard/trainyard/internal/manifest"
+)
+
+// day is any moment.
+var day = time.Date(2026, 11, 15, 8, 0, 0, 0, time.UTC)
+
+var update = flag.Bool("update", false, "write the children as they are made now")
+
+// TestChildren shows, for each manifest in testdata, everything that is made for it: <name>.yaml becomes
+// <name>.children.yaml.
+func TestChildren(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file, ".children.yaml") {
+			continue
+		}
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
+			golden := strings.TrimSuffix(file, ".yaml") + ".children.yaml"
+			got := children(t, read(t, file))
+			if *update {
+				if err := os.WriteFile(golden, got, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), string(got)); diff != "" {
+				t.Errorf("other children (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func read(t *testing.T, file string) *manifest.Manifest {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var head struct {
+		Kind string `json:"kind"`
+	}
+	if err := yaml.Unmarshal(text, &head); err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range All {
+		if kind.Name() != head.Kind {
+			continue
+		}
+		obj := kind.New()
+		if err := yaml.UnmarshalStrict(text, obj); err != nil {
+			t.Fatal(err)
+		}
+		before := obj.DeepCopyObject()
+		m := kind.Read(obj)
+		if diff := cmp.Diff(before, obj.DeepCopyObject()); diff != "" {
+			t.Errorf("reading the object changed it:\n%s", diff)
+		}
+		return m
+	}
+	t.Fatalf("no kind %q", head.Kind)
+	return nil
+}
+
+func children(t *testing.T, m *manifest.Manifest) []byte {
+	t.Helper()
+	var objects []any
+	for _, name := range m.Job.Services {
+		objects = append(objects, m.Service(name))
+	}
+	for _, role := range m.Job.Roles {
+		for i := range m.Job.Size(role) {
+			objects = append(objects, m.Pod(job.Replica{Role: role.Name, Index: i}, 2))
+		}
+	}
+	if m.Job.Scaler != nil {
+		objects = append(objects, m.Autoscaler())
+	}
+	var out bytes.Buffer
+	for _, obj := range objects {
+		text, err := yaml.Marshal(obj)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out.WriteString("---\n")
+		out.Write(text)
+	}
+	return out.Bytes()
+}
+
+// Every status the engine can record comes back from the API object as it was written.
+func TestStatusRoundTrip(t *testing.T) {
+	for _, kind := range All {
+		t.Run(kind.Name(), func(t *testing.T) {
+			file := map[string]string{"PyTorchJob": "testdata/pytorch-master.yaml", "TFJob": "testdata/tf-cluster.yaml"}[kind.Name()]
+			m := read(t, file)
+			want := job.Decide(job.Observed{Now: day, Job: m.Job, Status: m.Status}).Status
+			want.LastFailure = &job.Failure{
+				Replica: job.Replica{Role: "Worker", Index: 1}, Pod: "demo-worker-1", Node: "n1", ExitCode: 137, Signal: 9,
+				Reason: "Error", Message: "last words", Time: day, Class: job.Application,
+			}
+			want.Roles[0].Started, want.Roles[0].Done = []int32{0, 1, 2, 5, 7, 8}, []int32{3}
+			want.NotBefore, want.Finishing, want.CompletionTime = day, day, day
+			want.Records = []job.Record{{Replica: job.Replica{Role: "Worker", Index: 1}, Pod: "u1", Failures: 2, Settled: true, Charged: 1, NotBefore: day, Lost: true}}
+			obj := kind.New()
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := yaml.Unmarshal(text, obj); err != nil {
+				t.Fatal(err)
+			}
+			kind.Write(obj, m, want)
+			stored, err := yaml.Marshal(obj)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again := kind.New()
+			if err := yaml.Unmarshal(stored, again); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, kind.Read(again).Status); diff != "" {
+				t.Errorf("(-written +read):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,102 @@
+package pytorch
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
+	"github.com/trainyard/trainyard/internal/job"
+	"github.com/trainyard/trainyard/internal/manifest"
+)
+
+type variables []corev1.EnvVar
+
+func (v *variables) set(value string, names ...string) {
+	for _, name := range names {
+		*v = append(*v, corev1.EnvVar{Name: name, Value: value})
+	}
+}
+
+// environment tells a replica where to meet the others, how many they are and which one it is: by the variables that
+// torch.distributed reads, and by those (PET_*) that torchrun does.
+func environment(m *manifest.Manifest, pj *kubeflowv1.PyTorchJob, r job.Replica) manifest.Env {
+	var v variables
+	v.set("1", "PYTHONUNBUFFERED")
+	if pj.Spec.ElasticPolicy == nil || m.Has(kubeflowv1.PyTorchMaster) {
+		static(&v, m, pj, r)
+	}
+	if n := pj.Spec.NprocPerNode; n != nil {
+		v.set(*n, "PET_NPROC_PER_NODE")
+	}
+	if pj.Spec.ElasticPolicy == nil {
+		v.set(strconv.Itoa(int(m.Total())), "PET_NNODES")
+	} else {
+		rendezvous(&v, m, pj)
+	}
+	return manifest.Env{Everywhere: v}
+}
+
+// static is the environment of a replica that has a fixed rank: that of its node, the leader's being 0.
+func static(v *variables, m *manifest.Manifest, pj *kubeflowv1.PyTorchJob, r job.Replica) {
+	rank := r.Index
+	if r.Role != m.Leader.Role {
+		rank++
+	}
+	world := m.Total()
+	if n := pj.Spec.NprocPerNode; n != nil {
+		if perNode, err := strconv.ParseInt(*n, 10, 32); err == nil && perNode > 0 {
+			world *= int32(perNode)
+		}
+	}
+	v.set(strconv.Itoa(int(port(m, m.Leader.Role))), "MASTER_PORT", "PET_MASTER_PORT")
+	v.set(m.Job.PodName(m.Leader), "MASTER_ADDR", "PET_MASTER_ADDR")
+	v.set(strconv.Itoa(int(world)), "WORLD_SIZE")
+	v.set(strconv.Itoa(int(rank)), "RANK", "PET_NODE_RANK")
+}
+
+// rendezvous is the environment of an elastic Worker. It names the bounds, never the present number, so that scaling
+// changes nobody's environment.
+func rendezvous(v *variables, m *manifest.Manifest, pj *kubeflowv1.PyTorchJob) {
+	e := pj.Spec.ElasticPolicy
+	worker := string(kubeflowv1.PyTorchWorker)
+	host, at, backend, id := m.Job.PodName(job.Replica{Role: worker}), port(m, worker), kubeflowv1.RDZVBackendC10D, string(m.Job.UID)
+	if e.RDZVHost != nil && *e.RDZVHost != "" {
+		host = *e.RDZVHost
+	}
+	if e.RDZVPort != nil {
+		at = *e.RDZVPort
+	}
+	if e.RDZVBackend != nil && *e.RDZVBackend != "" {
+		backend = *e.RDZVBackend
+	}
+	if e.RDZVID != nil && *e.RDZVID != "" {
+		id = *e.RDZVID
+	}
+	v.set(fmt.Sprintf("%s:%d", host, at), "PET_RDZV_ENDPOINT")
+	v.set(string(backend), "PET_RDZV_BACKEND")
+	v.set(fmt.Sprintf("%d:%d", *e.MinReplicas, *e.MaxReplicas), "PET_NNODES")
+	if e.MaxRestarts != nil {
+		v.set(strconv.Itoa(int(*e.MaxRestarts)), "PET_MAX_RESTARTS")
+	}
+	if n := e.NProcPerNode; n != nil && *n > 0 {
+		v.set(strconv.Itoa(int(*n)), "PET_NPROC_PER_NODE")
+	}
+	v.set(id, "PET_RDZV_ID")
+	if conf := e.RDZVConf; len(conf) > 0 {
+		var pairs []string
+		for _, c := range conf {
+			pairs = append(pairs, c.Key+"="+c.Value)
+		}
+		v.set(strings.Join(pairs, ","), "PET_RDZV_CONF")
+	}
+	if e.Standalone != nil && *e.Standalone {
+		v.set("", "PET_STANDALONE")
+	}
+}
+
+func port(m *manifest.Manifest, role string) int32 {
+	return manifest.Port(m.Templates[role], kubeflowv1.PyTorchContainer, kubeflowv1.PyTorchPortName, kubeflowv1.PyTorchPort)
+}

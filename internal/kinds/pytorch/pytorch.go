@@ -1,0 +1,78 @@
+// Package pytorch answers what is particular to PyTorchJobs: the Master, or else the first Worker, is where the others
+// meet and whose end counts; a job with a fixed number of replicas is one collective that restarts as one, an elastic one
+// replaces its Workers singly.
+package pytorch
+
+import (
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+
+	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
+	"github.com/trainyard/trainyard/internal/job"
+	"github.com/trainyard/trainyard/internal/manifest"
+)
+
+// Kind is the adapter of PyTorchJobs.
+type Kind struct{}
+
+// Name is the API kind.
+func (Kind) Name() string { return kubeflowv1.PyTorchJobKind }
+
+// Framework is the value of the metrics' label.
+func (Kind) Framework() string { return "pytorch" }
+
+// New is an empty PyTorchJob.
+func (Kind) New() manifest.Object { return &kubeflowv1.PyTorchJob{} }
+
+// Write puts a status into a PyTorchJob.
+func (Kind) Write(obj manifest.Object, m *manifest.Manifest, s job.Status) {
+	obj.(*kubeflowv1.PyTorchJob).Status = manifest.WriteStatus(s, m.Selector)
+}
+
+// Read takes the job out of a PyTorchJob, which it leaves as it is.
+func (Kind) Read(obj manifest.Object) *manifest.Manifest {
+	pj := obj.(*kubeflowv1.PyTorchJob).DeepCopy()
+	pj.SetDefaults()
+	m := manifest.Kubeflow(kubeflowv1.PyTorchJobKind, &pj.ObjectMeta, pj.Spec.RunPolicy, &pj.Status, pj.Spec.PyTorchReplicaSpecs,
+		[]kubeflowv1.ReplicaType{kubeflowv1.PyTorchMaster, kubeflowv1.PyTorchWorker}, kubeflowv1.PyTorchContainer)
+	elastic(m, pj)
+	hasMaster := m.Has(kubeflowv1.PyTorchMaster)
+	m.Job.Success = success(hasMaster, pj.Spec.ElasticPolicy != nil)
+	m.Leader = job.Replica{Role: string(kubeflowv1.PyTorchWorker)}
+	if hasMaster {
+		m.Leader.Role = string(kubeflowv1.PyTorchMaster)
+	}
+	m.Rendezvous = true
+	m.Job.Services = m.ServiceNames()
+	m.Env = func(r job.Replica) manifest.Env { return environment(m, pj, r) }
+	return m
+}
+
+// elastic sets the restart scope, and the bounds and autoscaler of an elastic job.
+func elastic(m *manifest.Manifest, pj *kubeflowv1.PyTorchJob) {
+	policy := pj.Spec.ElasticPolicy
+	if policy == nil || policy.MinReplicas == nil {
+		m.Job.Scope = job.ScopeJob
+		return
+	}
+	m.Job.Scope = job.ScopeReplica
+	m.Job.Elastic = &job.Elastic{Role: string(kubeflowv1.PyTorchWorker), Min: *policy.MinReplicas, Max: *policy.MaxReplicas}
+	if len(policy.Metrics) > 0 {
+		m.Job.Scaler = &autoscalingv2.HorizontalPodAutoscalerSpec{
+			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{
+				APIVersion: kubeflowv1.GroupVersion.String(), Kind: kubeflowv1.PyTorchJobKind, Name: pj.Name,
+			},
+			MinReplicas: policy.MinReplicas, MaxReplicas: *policy.MaxReplicas, Metrics: policy.Metrics,
+		}
+	}
+}
+
+func success(hasMaster, elastic bool) job.Success {
+	switch {
+	case hasMaster:
+		return job.Success{Role: string(kubeflowv1.PyTorchMaster), Rule: job.SuccessAll}
+	case elastic:
+		return job.Success{Role: string(kubeflowv1.PyTorchWorker), Rule: job.SuccessAny}
+	default:
+		return job.Success{Role: string(kubeflowv1.PyTorchWorker), Rule: job.SuccessAll}
+	}
+}

@@ -1,0 +1,80 @@
+package tensorflow
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
+	"github.com/trainyard/trainyard/internal/job"
+	"github.com/trainyard/trainyard/internal/manifest"
+)
+
+// config is the value of TF_CONFIG.
+type config struct {
+	Cluster     map[string]any `json:"cluster"`
+	Task        task           `json:"task"`
+	Environment string         `json:"environment,omitempty"`
+}
+
+type task struct {
+	Type  string `json:"type"`
+	Index int32  `json:"index"`
+}
+
+// environment tells the training container of a replica where all others are and which one it is. A replica that is
+// alone needs no such thing, and TensorFlow would start a server for nobody.
+func environment(m *manifest.Manifest, tf *kubeflowv1.TFJob, r job.Replica) manifest.Env {
+	if m.Total() == 1 {
+		return manifest.Env{}
+	}
+	c := config{Cluster: map[string]any{}, Task: task{key(r.Role), r.Index}}
+	if tf.Spec.EnableDynamicWorker {
+		dynamic(c.Cluster, m, r)
+	} else {
+		c.Environment = "cloud"
+		for _, role := range m.Job.Roles {
+			if m.Job.Size(role) > 0 {
+				c.Cluster[key(role.Name)] = addresses(m, role)
+			}
+		}
+	}
+	// A map of strings and lists of strings always marshals.
+	value, _ := json.Marshal(c)
+	return manifest.Env{Training: []corev1.EnvVar{{Name: "TF_CONFIG", Value: string(value)}}}
+}
+
+// dynamic is the cluster as a replica sees it whose Workers come and go: a Worker knows itself, a parameter server only
+// itself; all others, and every Worker, know the parameter servers and the Chief.
+func dynamic(cluster map[string]any, m *manifest.Manifest, r job.Replica) {
+	if r.Role == string(kubeflowv1.TFPS) {
+		cluster[key(r.Role)] = []string{address(m, r)}
+		return
+	}
+	if r.Role == string(kubeflowv1.TFWorker) {
+		cluster[key(r.Role)] = map[string]string{strconv.Itoa(int(r.Index)): address(m, r)}
+	}
+	for _, role := range m.Job.Roles {
+		if role.Name != string(kubeflowv1.TFWorker) && m.Job.Size(role) > 0 && (role.Name != string(kubeflowv1.TFEvaluator) || role.Name == r.Role) {
+			cluster[key(role.Name)] = addresses(m, role)
+		}
+	}
+}
+
+func addresses(m *manifest.Manifest, role job.Role) []string {
+	var list []string
+	for i := range m.Job.Size(role) {
+		list = append(list, address(m, job.Replica{Role: role.Name, Index: i}))
+	}
+	return list
+}
+
+func address(m *manifest.Manifest, r job.Replica) string {
+	port := manifest.Port(m.Templates[r.Role], kubeflowv1.TFContainer, kubeflowv1.TFPortName, kubeflowv1.TFPort)
+	return fmt.Sprintf("%s.%s.%s.svc:%d", m.Job.PodName(r), m.Job.Name, m.Job.Namespace, port)
+}
+
+func key(role string) string { return strings.ToLower(role) }

@@ -1,0 +1,59 @@
+package manifest
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
+	"github.com/trainyard/trainyard/internal/job"
+)
+
+// Kubeflow is what all kubeflow.org jobs have in common, read from one whose defaults are set: identity, policy, the
+// roles in the given order, the status.
+func Kubeflow(kind string, meta *metav1.ObjectMeta, policy kubeflowv1.RunPolicy, status *kubeflowv1.JobStatus,
+	specs map[kubeflowv1.ReplicaType]*kubeflowv1.ReplicaSpec, order []kubeflowv1.ReplicaType, container string,
+) *Manifest {
+	m := &Manifest{Owner: kubeflowv1.GroupVersion.WithKind(kind), Templates: map[string]*corev1.PodTemplateSpec{}}
+	m.Job = job.Job{
+		Kind: kind, Namespace: meta.Namespace, Name: meta.Name, UID: meta.UID, Generation: meta.Generation,
+		Deleting: meta.DeletionTimestamp != nil, Manager: kubeflowv1.ManagedByTrainingOperator,
+		Policy: job.RunPolicy{
+			CleanPodPolicy:          job.CleanPodPolicy(*policy.CleanPodPolicy),
+			TTLSecondsAfterFinished: policy.TTLSecondsAfterFinished,
+			ActiveDeadlineSeconds:   policy.ActiveDeadlineSeconds,
+			BackoffLimit:            policy.BackoffLimit,
+			Suspend:                 policy.Suspend != nil && *policy.Suspend,
+			ManagedBy:               policy.ManagedBy,
+		},
+	}
+	if scope := job.Scope(meta.Annotations[kubeflowv1.AnnotationRestartScope]); scope == job.ScopeJob || scope == job.ScopeReplica {
+		m.Job.ScopeOverride = scope
+	}
+	for _, name := range order {
+		spec := specs[name]
+		if spec == nil {
+			continue
+		}
+		m.Job.Roles = append(m.Job.Roles, job.Role{
+			Name: string(name), Replicas: *spec.Replicas, RestartPolicy: job.RestartPolicy(spec.RestartPolicy), Container: container,
+		})
+		m.Templates[string(name)] = &spec.Template
+	}
+	m.Status = ReadStatus(status, m.Job.Roles)
+	return m
+}
+
+// Has tells whether the job has a replica of the role.
+func (m *Manifest) Has(role kubeflowv1.ReplicaType) bool {
+	r := m.role(string(role))
+	return m.Job.Size(r) > 0
+}
+
+// Total is the number of replicas of all roles.
+func (m *Manifest) Total() int32 {
+	var n int32
+	for _, role := range m.Job.Roles {
+		n += m.Job.Size(role)
+	}
+	return n
+}

@@ -1,0 +1,48 @@
+// Package manifest stands between the API kinds and the engine. A kind reads an API object into a [Manifest]: the neutral
+// job the rules work on, and what its replicas need to find each other. From that, and from nothing else, this package
+// makes the children: pods, Services and the autoscaler. What is the same for all kinds is written down here once.
+package manifest
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/trainyard/trainyard/internal/job"
+)
+
+// Object is an API object of any kind of job.
+type Object interface {
+	metav1.Object
+	runtime.Object
+}
+
+// Manifest is a job as its kind reads it.
+type Manifest struct {
+	Job    job.Job
+	Status job.Status
+	// Owner is the kind and version under which children name the job as their owner.
+	Owner schema.GroupVersionKind
+	// Templates are the pod templates, by role.
+	Templates map[string]*corev1.PodTemplateSpec
+	// Env is the environment of a replica.
+	Env func(job.Replica) Env
+	// Leader is the replica the others look to. With Rendezvous it is also found by its bare name.
+	Leader     job.Replica
+	Rendezvous bool
+}
+
+// Env is what a replica is told through its environment. A variable that the template sets is left as it is.
+type Env struct {
+	// Everywhere is for all containers but init containers, Training for the training container alone.
+	Everywhere, Training []corev1.EnvVar
+}
+
+func (m *Manifest) owner() metav1.OwnerReference {
+	yes := true
+	return metav1.OwnerReference{
+		APIVersion: m.Owner.GroupVersion().String(), Kind: m.Owner.Kind, Name: m.Job.Name, UID: m.Job.UID,
+		Controller: &yes, BlockOwnerDeletion: &yes,
+	}
+}

@@ -1,0 +1,101 @@
+package manifest
+
+import (
+	"maps"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trainyard/trainyard/internal/job"
+)
+
+// EnvAttempt is the variable that tells a replica which attempt it is part of.
+const EnvAttempt = "TRAINYARD_ATTEMPT"
+
+// Pod is the pod of a replica in an attempt. Its host name is its own name, and with the job's Service as subdomain it is
+// found as <pod>.<job>: torch recognises the host of its store by that name.
+func (m *Manifest) Pod(r job.Replica, attempt int32) *corev1.Pod {
+	template := m.Templates[r.Role].DeepCopy()
+	name := m.Job.PodName(r)
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: m.Job.Namespace, Labels: map[string]string{}, Annotations: template.Annotations,
+			Finalizers: template.Finalizers, OwnerReferences: []metav1.OwnerReference{m.owner()},
+		},
+		Spec: template.Spec,
+	}
+	maps.Copy(pod.Labels, template.Labels)
+	maps.Copy(pod.Labels, m.replicaLabels(r))
+	pod.Labels[job.LabelAttempt] = strconv.Itoa(int(attempt))
+	if r == m.Leader {
+		pod.Labels[job.LabelJobRole] = "master"
+	}
+	role := m.role(r.Role)
+	pod.Spec.RestartPolicy = m.Job.PodRestartPolicy(role)
+	pod.Spec.Hostname, pod.Spec.Subdomain = name, m.Job.Name
+	m.tell(pod, r, role, attempt)
+	return pod
+}
+
+// tell gives the containers their environment, and lets the last lines of a failed training be read after its pod is gone.
+func (m *Manifest) tell(pod *corev1.Pod, r job.Replica, role job.Role, attempt int32) {
+	env := m.Env(r)
+	training := job.TrainingContainer(pod.Spec, role.Container)
+	for i := range pod.Spec.Containers {
+		c := &pod.Spec.Containers[i]
+		addEnv(c, env.Everywhere)
+		if c.Name == training {
+			addEnv(c, env.Training)
+			if c.TerminationMessagePolicy == "" {
+				c.TerminationMessagePolicy = corev1.TerminationMessageFallbackToLogsOnError
+			}
+		}
+		addEnv(c, []corev1.EnvVar{{Name: EnvAttempt, Value: strconv.Itoa(int(attempt))}})
+	}
+}
+
+func addEnv(c *corev1.Container, env []corev1.EnvVar) {
+	set := map[string]bool{}
+	for _, e := range c.Env {
+		set[e.Name] = true
+	}
+	for _, e := range env {
+		if !set[e.Name] {
+			c.Env = append(c.Env, e)
+		}
+	}
+}
+
+func (m *Manifest) role(name string) job.Role {
+	for _, role := range m.Job.Roles {
+		if role.Name == name {
+			return role
+		}
+	}
+	return job.Role{Name: name}
+}
+
+// jobLabels are those by which all children of a job are found.
+func (m *Manifest) jobLabels() map[string]string {
+	return map[string]string{
+		job.LabelOperatorName: strings.ToLower(m.Owner.Kind) + "-controller",
+		job.LabelJobName:      m.Job.Name,
+	}
+}
+
+// replicaLabels are those by which the pod of a replica is found, whatever its attempt.
+func (m *Manifest) replicaLabels(r job.Replica) map[string]string {
+	labels := m.jobLabels()
+	labels[job.LabelReplicaType] = strings.ToLower(r.Role)
+	labels[job.LabelReplicaIndex] = strconv.Itoa(int(r.Index))
+	return labels
+}
+
+// Selector is the label query that finds all pods of a role.
+func (m *Manifest) Selector(role string) string {
+	labels := m.jobLabels()
+	labels[job.LabelReplicaType] = strings.ToLower(role)
+	return metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: labels})
+}

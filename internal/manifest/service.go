@@ -1,0 +1,84 @@
+package manifest
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trainyard/trainyard/internal/job"
+)
+
+// ServiceNames are the Services a job needs: one over all its pods, and, where replicas meet at the leader, one of the
+// leader's own name.
+func (m *Manifest) ServiceNames() []string {
+	names := []string{m.Job.Name}
+	if m.Rendezvous {
+		names = append(names, m.Job.PodName(m.Leader))
+	}
+	return names
+}
+
+// Service is the headless Service of that name. It publishes pods that are not ready: a replica becomes ready only by
+// finding the others.
+func (m *Manifest) Service(name string) *corev1.Service {
+	labels := m.jobLabels()
+	if name != m.Job.Name {
+		labels = m.replicaLabels(m.Leader)
+	}
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: m.Job.Namespace, Labels: labels, OwnerReferences: []metav1.OwnerReference{m.owner()},
+		},
+		Spec: corev1.ServiceSpec{
+			ClusterIP: corev1.ClusterIPNone, Selector: labels, PublishNotReadyAddresses: true, Ports: m.ports(),
+		},
+	}
+}
+
+// ports are those of all training containers, each once. A port without a name gets one, and of two with one name the
+// second gets another: a Service must tell its ports apart.
+func (m *Manifest) ports() []corev1.ServicePort {
+	var ports []corev1.ServicePort
+	known, names := map[string]bool{}, map[string]bool{}
+	for _, role := range m.Job.Roles {
+		for _, p := range trainingPorts(m.Templates[role.Name], role.Container) {
+			protocol := p.Protocol
+			if protocol == "" {
+				protocol = corev1.ProtocolTCP
+			}
+			key := fmt.Sprintf("%s-%d", protocol, p.ContainerPort)
+			if known[key] {
+				continue
+			}
+			known[key] = true
+			name := p.Name
+			if name == "" || names[name] {
+				name = fmt.Sprintf("port-%d", len(ports))
+			}
+			names[name] = true
+			ports = append(ports, corev1.ServicePort{Name: name, Port: p.ContainerPort, Protocol: protocol})
+		}
+	}
+	return ports
+}
+
+func trainingPorts(template *corev1.PodTemplateSpec, container string) []corev1.ContainerPort {
+	name := job.TrainingContainer(template.Spec, container)
+	for _, c := range template.Spec.Containers {
+		if c.Name == name {
+			return c.Ports
+		}
+	}
+	return nil
+}
+
+// Port is the number of the training container's port of that name, or the given one where it has none.
+func Port(template *corev1.PodTemplateSpec, container, name string, otherwise int32) int32 {
+	for _, p := range trainingPorts(template, container) {
+		if p.Name == name {
+			return p.ContainerPort
+		}
+	}
+	return otherwise
+}
