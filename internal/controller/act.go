@@ -1,0 +1,164 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainyard/trainyard/internal/job"
+)
+
+// act carries out what follows the record: deletions, then creations. It answers whether the API server refused
+// something, which the rules should hear of at once.
+func (p *pass) act(ctx context.Context, d job.Decision, scaler *autoscalingv2.HorizontalPodAutoscaler) (refused bool, err error) {
+	if d.DeleteJob {
+		return false, p.deleteJob(ctx)
+	}
+	err = inBatches(len(d.DeletePods), func(i int) error { return p.deletePod(ctx, d.DeletePods[i]) })
+	err = errors.Join(err, inBatches(len(d.DeleteServices), func(i int) error {
+		return p.delete(ctx, d.DeleteServices[i])
+	}))
+	if err != nil {
+		return false, err
+	}
+	return p.create(ctx, d, scaler)
+}
+
+func (p *pass) create(ctx context.Context, d job.Decision, scaler *autoscalingv2.HorizontalPodAutoscaler) (refused bool, err error) {
+	if err := p.scale(ctx, d.Scaler, scaler); err != nil {
+		return p.refused(err)
+	}
+	err = inBatches(len(d.CreateServices), func(i int) error {
+		return p.make(ctx, p.manifest.Service(d.CreateServices[i]), &corev1.Service{}, "service")
+	})
+	if err == nil {
+		err = inBatches(len(d.CreatePods), func(i int) error {
+			return p.make(ctx, p.manifest.Pod(d.CreatePods[i], d.Status.Attempt), &corev1.Pod{}, "pod")
+		})
+	}
+	if err != nil {
+		return p.refused(err)
+	}
+	if len(d.CreatePods)+len(d.CreateServices) > 0 {
+		p.refusal = nil
+	}
+	return false, nil
+}
+
+// make creates a child. A name that is taken by a child of ours is no failure: the cache was behind.
+func (p *pass) make(ctx context.Context, obj, existing client.Object, what string) error {
+	err := p.client.Create(ctx, obj)
+	if apierrors.IsAlreadyExists(err) {
+		if getErr := p.live.Get(ctx, client.ObjectKeyFromObject(obj), existing); getErr != nil {
+			return fmt.Errorf("looking at %s %s: %w", what, obj.GetName(), getErr)
+		}
+		if owner := metav1.GetControllerOf(existing); owner != nil && owner.UID == p.manifest.Job.UID {
+			p.remember(existing, p.at)
+			return nil
+		}
+	}
+	if err != nil {
+		return &refusal{object: what + " " + obj.GetName(), error: err}
+	}
+	p.remember(obj, p.at)
+	return nil
+}
+
+// refusal is an answer of the API server to a creation.
+type refusal struct {
+	object string
+	error
+}
+
+func (r *refusal) Unwrap() error { return r.error }
+
+// refused keeps an answer that is about the job's children for the rules. Trouble of the API server itself is not.
+func (p *pass) refused(err error) (bool, error) {
+	var r *refusal
+	if !errors.As(err, &r) {
+		return false, err
+	}
+	switch {
+	case apierrors.HasStatusCause(r, corev1.NamespaceTerminatingCause):
+		return false, nil
+	case apierrors.IsInvalid(r), apierrors.IsForbidden(r), apierrors.IsAlreadyExists(r), apierrors.IsBadRequest(r):
+	default:
+		return false, fmt.Errorf("creating %s: %w", r.object, r.error)
+	}
+	times := int32(1)
+	if p.refusal != nil {
+		times += p.refusal.Times
+	}
+	p.refusal = &job.Refusal{Object: r.object, Invalid: apierrors.IsInvalid(r), Message: r.Error(), At: p.at, Times: times}
+	return true, nil
+}
+
+// deletePod asks a pod to go, by its UID and without looking first.
+func (p *pass) deletePod(ctx context.Context, d job.Deletion) error {
+	if d.Force {
+		return p.delete(ctx, d.Pod, client.GracePeriodSeconds(0))
+	}
+	if !p.askOnce(d.Pod.UID, p.at) {
+		return nil
+	}
+	return p.delete(ctx, d.Pod)
+}
+
+func (p *pass) delete(ctx context.Context, obj client.Object, options ...client.DeleteOption) error {
+	uid := obj.GetUID()
+	err := p.client.Delete(ctx, obj, append(options, client.Preconditions{UID: &uid})...)
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return fmt.Errorf("deleting %s: %w", obj.GetName(), err)
+}
+
+// deleteJob removes the job itself. Its children follow by the garbage collector.
+func (p *pass) deleteJob(ctx context.Context) error {
+	if err := p.delete(ctx, p.obj, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
+		return err
+	}
+	p.metrics.Tell(p.manifest.Job.Namespace, p.kind.Framework(), job.Metric{Name: job.JobsDeleted})
+	return nil
+}
+
+func (p *pass) scale(ctx context.Context, action job.ScalerAction, have *autoscalingv2.HorizontalPodAutoscaler) error {
+	switch action {
+	case job.CreateScaler:
+		return p.make(ctx, p.manifest.Autoscaler(), &autoscalingv2.HorizontalPodAutoscaler{}, "autoscaler")
+	case job.UpdateScaler:
+		want := have.DeepCopy()
+		spec := p.manifest.Autoscaler().Spec
+		want.Spec.MinReplicas, want.Spec.MaxReplicas, want.Spec.Metrics = spec.MinReplicas, spec.MaxReplicas, spec.Metrics
+		return client.IgnoreNotFound(p.client.Patch(ctx, want, client.MergeFrom(have)))
+	case job.DeleteScaler:
+		return p.delete(ctx, have)
+	}
+	return nil
+}
+
+// inBatches does n things in parallel, in batches that double from one: an answer that will be the same for all costs one
+// call. It stops after the first batch in which something failed.
+func inBatches(n int, do func(int) error) error {
+	for done, size := 0, 1; done < n; size *= 2 {
+		size = min(size, n-done)
+		failed := make([]error, size)
+		var group sync.WaitGroup
+		for i := range size {
+			group.Go(func() { failed[i] = do(done + i) })
+		}
+		group.Wait()
+		if err := errors.Join(failed...); err != nil {
+			return err
+		}
+		done += size
+	}
+	return nil
+}

@@ -1,0 +1,116 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainyard/trainyard/internal/job"
+	"github.com/trainyard/trainyard/internal/manifest"
+)
+
+// fetch reads the job: from the cache, unless what we wrote ourselves is newer, and from the API server when we do not
+// know what became of our last write.
+func (r *Reconciler) fetch(ctx context.Context, name types.NamespacedName) (manifest.Object, error) {
+	m := r.memories.job(name)
+	obj := r.kind.New()
+	reader := client.Reader(r.client)
+	if m.unsure {
+		reader = r.live
+	}
+	if err := reader.Get(ctx, name, obj); err != nil {
+		return nil, err
+	}
+	m.is(obj.GetUID())
+	m.unsure = false
+	if m.newest != nil && newer(m.newest, obj) {
+		return m.newest.DeepCopyObject().(manifest.Object), nil
+	}
+	m.newest = nil
+	return obj, nil
+}
+
+// observe gathers what the caches know of the job's children. It does not change what it reads there.
+func (p *pass) observe(ctx context.Context) (job.Observed, error) {
+	o := job.Observed{Now: p.at, Job: p.manifest.Job, Status: p.manifest.Status, Refusal: p.refusal}
+	mine := []client.ListOption{client.InNamespace(o.Job.Namespace), client.MatchingFields{indexJob: p.key()}, client.UnsafeDisableDeepCopy}
+	var pods corev1.PodList
+	if err := p.client.List(ctx, &pods, mine...); err != nil {
+		return o, fmt.Errorf("listing the pods of %s: %w", o.Job.Name, err)
+	}
+	o.Pods = sorted(pointers(pods.Items), unseen[*corev1.Pod](p.memory, pointers(pods.Items), p.at))
+	var services corev1.ServiceList
+	if err := p.client.List(ctx, &services, mine...); err != nil {
+		return o, fmt.Errorf("listing the services of %s: %w", o.Job.Name, err)
+	}
+	o.Services = sorted(pointers(services.Items), unseen[*corev1.Service](p.memory, pointers(services.Items), p.at))
+	var scalers autoscalingv2.HorizontalPodAutoscalerList
+	if err := p.client.List(ctx, &scalers, mine...); err != nil {
+		return o, fmt.Errorf("listing the autoscalers of %s: %w", o.Job.Name, err)
+	}
+	all := sorted(pointers(scalers.Items), unseen[*autoscalingv2.HorizontalPodAutoscaler](p.memory, pointers(scalers.Items), p.at))
+	if len(all) > 0 {
+		o.Scaler = all[0]
+	}
+	return o, nil
+}
+
+// look gets the facts that the rules ask for.
+func (p *pass) look(ctx context.Context, o *job.Observed, ask job.Ask) error {
+	if ask.Pods {
+		var pods corev1.PodList
+		labels := client.MatchingLabels{job.LabelJobName: o.Job.Name, job.LabelOperatorName: operatorName(p.kind.Name())}
+		if err := p.live.List(ctx, &pods, client.InNamespace(o.Job.Namespace), labels); err != nil {
+			return fmt.Errorf("looking at the pods of %s: %w", o.Job.Name, err)
+		}
+		o.Pods, o.Live = sorted(pointers(pods.Items), nil), true
+	}
+	for _, node := range ask.Nodes {
+		if o.Nodes == nil {
+			o.Nodes = map[string]job.NodeState{}
+		}
+		o.Nodes[node] = p.lookAtNode(ctx, node)
+	}
+	return nil
+}
+
+func (p *pass) lookAtNode(ctx context.Context, name string) job.NodeState {
+	var node corev1.Node
+	if err := p.live.Get(ctx, types.NamespacedName{Name: name}, &node); apierrors.IsNotFound(err) {
+		return job.NodeGone
+	} else if err != nil {
+		return job.NodeUnknown
+	}
+	for _, c := range node.Status.Conditions {
+		if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
+			return job.NodeHealthy
+		}
+	}
+	return job.NodeUnreachable
+}
+
+// key is how the job's children are found in the index.
+func (p *pass) key() string { return operatorName(p.kind.Name()) + "/" + p.manifest.Job.Name }
+
+func operatorName(kind string) string { return strings.ToLower(kind) + "-controller" }
+
+func pointers[T any](items []T) []*T {
+	list := make([]*T, len(items))
+	for i := range items {
+		list[i] = &items[i]
+	}
+	return list
+}
+
+func sorted[T client.Object](seen, unseen []T) []T {
+	all := append(seen, unseen...)
+	slices.SortFunc(all, func(a, b T) int { return strings.Compare(a.GetName(), b.GetName()) })
+	return all
+}

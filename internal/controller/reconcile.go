@@ -1,0 +1,118 @@
+// Package controller runs jobs on a cluster. There is one reconciler, instantiated for each kind, and it has no opinions:
+// it observes, lets the rules of package job decide, records what they say, and acts, in that order. Whatever fails on the
+// way, the next pass starts from what was recorded.
+package controller
+
+import (
+	"context"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	toolsevents "k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/trainyard/trainyard/internal/events"
+	"github.com/trainyard/trainyard/internal/job"
+	"github.com/trainyard/trainyard/internal/kinds"
+	"github.com/trainyard/trainyard/internal/manifest"
+	"github.com/trainyard/trainyard/internal/metrics"
+)
+
+// Reconciler runs the jobs of one kind.
+type Reconciler struct {
+	kind kinds.Kind
+	// client reads from caches and writes to the API server; live reads past the caches.
+	client   client.Client
+	live     client.Reader
+	recorder toolsevents.EventRecorder
+	metrics  *metrics.Metrics
+	now      func() time.Time
+	memories memories
+}
+
+// pass is one look at one job.
+type pass struct {
+	*Reconciler
+	*memory
+	obj      manifest.Object
+	manifest *manifest.Manifest
+	at       time.Time
+}
+
+// soon is when to look again at something that changed under our hands.
+const soon = 10 * time.Millisecond
+
+// Reconcile looks at one job and does what is to be done about it.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	obj, err := r.fetch(ctx, request.NamespacedName)
+	if apierrors.IsNotFound(err) {
+		r.memories.forget(request.NamespacedName)
+		return reconcile.Result{}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	p := &pass{Reconciler: r, memory: r.memories.job(request.NamespacedName), obj: obj, manifest: r.kind.Read(obj), at: r.now()}
+	observed, err := p.observe(ctx)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	decision, err := p.decide(ctx, observed)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	recorded, later, err := p.record(ctx, decision)
+	if err != nil || !recorded {
+		return reconcile.Result{RequeueAfter: soon}, err
+	}
+	events.Tell(r.recorder, p.obj, decision)
+	p.count(decision.Metrics)
+	refused, err := p.act(ctx, decision, observed.Scaler)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: p.next(decision, later, refused)}, nil
+}
+
+// decide asks the rules until they have all facts they want.
+func (p *pass) decide(ctx context.Context, o job.Observed) (job.Decision, error) {
+	for {
+		d := job.Decide(o)
+		if !d.Ask.Pods && len(d.Ask.Nodes) == 0 {
+			return d, nil
+		}
+		if err := p.look(ctx, &o, d.Ask); err != nil {
+			return d, err
+		}
+	}
+}
+
+// next is how long to wait before looking again though nothing happened; zero if there is no need.
+func (p *pass) next(d job.Decision, later time.Duration, refused bool) time.Duration {
+	wait := later
+	shorten := func(to time.Duration) {
+		if to = max(to, time.Millisecond); wait == 0 || to < wait {
+			wait = to
+		}
+	}
+	if refused {
+		shorten(soon)
+	}
+	if !d.LookAgain.IsZero() {
+		shorten(d.LookAgain.Sub(p.at))
+	}
+	if len(d.DeletePods) > 0 {
+		shorten(askedFor + time.Second) // a request may be lost
+	}
+	return wait
+}
+
+// count tells the metrics. That the job was deleted is told when it is.
+func (p *pass) count(told []job.Metric) {
+	for _, m := range told {
+		if m.Name != job.JobsDeleted {
+			p.metrics.Tell(p.manifest.Job.Namespace, p.kind.Framework(), m)
+		}
+	}
+}

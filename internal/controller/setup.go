@@ -1,0 +1,126 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	crcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
+	"github.com/trainyard/trainyard/internal/job"
+	"github.com/trainyard/trainyard/internal/kinds"
+	"github.com/trainyard/trainyard/internal/metrics"
+)
+
+// indexJob finds the children of a job in the caches.
+const indexJob = "job"
+
+// Scheme knows everything the controller reads and writes.
+func Scheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, kubeflowv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("building the scheme: %w", err)
+		}
+	}
+	return scheme, nil
+}
+
+// Cache holds only what carries our label, in one namespace or in all, without managed fields.
+func Cache(namespace string) (cache.Options, error) {
+	ours, err := labels.NewRequirement(job.LabelJobName, selection.Exists, nil)
+	if err != nil {
+		return cache.Options{}, fmt.Errorf("selecting our children: %w", err)
+	}
+	children := cache.ByObject{Label: labels.NewSelector().Add(*ours)}
+	options := cache.Options{
+		DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&corev1.Pod{}: children, &corev1.Service{}: children, &autoscalingv2.HorizontalPodAutoscaler{}: children,
+		},
+	}
+	if namespace != "" {
+		options.DefaultNamespaces = map[string]cache.Config{namespace: {}}
+	}
+	return options, nil
+}
+
+// Setup lets the manager run jobs of all kinds, each with the given number of workers.
+func Setup(mgr ctrl.Manager, workers int) error {
+	for _, child := range []client.Object{&corev1.Pod{}, &corev1.Service{}, &autoscalingv2.HorizontalPodAutoscaler{}} {
+		if err := mgr.GetFieldIndexer().IndexField(context.Background(), child, indexJob, indexKey); err != nil {
+			return fmt.Errorf("indexing children: %w", err)
+		}
+	}
+	numbers, err := metrics.New(crmetrics.Registry)
+	if err != nil {
+		return fmt.Errorf("registering metrics: %w", err)
+	}
+	for _, kind := range kinds.All {
+		r := &Reconciler{
+			kind: kind, client: mgr.GetClient(), live: mgr.GetAPIReader(), metrics: numbers, now: time.Now,
+			recorder: mgr.GetEventRecorder(operatorName(kind.Name())),
+		}
+		if err := r.setup(mgr, workers); err != nil {
+			return fmt.Errorf("setting up %s: %w", kind.Name(), err)
+		}
+	}
+	return nil
+}
+
+func indexKey(obj client.Object) []string {
+	return []string{obj.GetLabels()[job.LabelOperatorName] + "/" + obj.GetLabels()[job.LabelJobName]}
+}
+
+// setup watches the jobs of the kind and their children. Our own writes to a job's status wake nobody.
+func (r *Reconciler) setup(mgr ctrl.Manager, workers int) error {
+	edited := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{})
+	return ctrl.NewControllerManagedBy(mgr).
+		Named(operatorName(r.kind.Name())).
+		For(r.kind.New(), builder.WithPredicates(edited)).
+		Watches(&corev1.Pod{}, r.children()).
+		Watches(&corev1.Service{}, r.children()).
+		Watches(&autoscalingv2.HorizontalPodAutoscaler{}, r.children()).
+		WithOptions(crcontroller.Options{MaxConcurrentReconciles: workers}).
+		Complete(r)
+}
+
+// children wakes the job whose name a child carries, be it this job's or that of a namesake before it.
+func (r *Reconciler) children() handler.EventHandler {
+	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	wake := func(obj client.Object, q queue) {
+		if obj.GetLabels()[job.LabelOperatorName] == operatorName(r.kind.Name()) {
+			q.Add(reconcile.Request{NamespacedName: jobOf(obj)})
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { wake(e.Object, q) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { wake(e.ObjectNew, q) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
+			r.memories.gone(jobOf(e.Object), e.Object.GetUID())
+			wake(e.Object, q)
+		},
+	}
+}
+
+func jobOf(child client.Object) types.NamespacedName {
+	return types.NamespacedName{Namespace: child.GetNamespace(), Name: child.GetLabels()[job.LabelJobName]}
+}

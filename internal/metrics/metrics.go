@@ -1,0 +1,68 @@
+// Package metrics counts what becomes of jobs, for those who look after many. The counters bear the names that Training
+// Operator 1.9 gave them; the histograms are ours.
+package metrics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/trainyard/trainyard/internal/job"
+)
+
+// labels of every metric: the job's namespace, and pytorch or tensorflow.
+var labels = []string{"job_namespace", "framework"}
+
+// Metrics are all numbers the engine keeps. They move only after what they count was recorded.
+type Metrics struct {
+	counters   map[job.MetricName]*prometheus.CounterVec
+	histograms map[job.MetricName]*prometheus.HistogramVec
+}
+
+// New registers the metrics.
+func New(registry prometheus.Registerer) (*Metrics, error) {
+	m := &Metrics{
+		counters: map[job.MetricName]*prometheus.CounterVec{
+			job.JobsCreated:   counter("training_operator_jobs_created_total", "Jobs that were created."),
+			job.JobsSucceeded: counter("training_operator_jobs_successful_total", "Jobs that succeeded."),
+			job.JobsFailed:    counter("training_operator_jobs_failed_total", "Jobs that failed."),
+			job.JobsRestarted: counter("training_operator_jobs_restarted_total", "Restarts of jobs, as a whole or of one replica."),
+			job.JobsDeleted:   counter("training_operator_jobs_deleted_total", "Jobs that were deleted at the end of their TTL."),
+		},
+		histograms: map[job.MetricName]*prometheus.HistogramVec{
+			job.TimeToRunning:    histogram("trainyard_job_time_to_running_seconds", "From the start of a job until all its replicas run."),
+			job.TimeToRecover:    histogram("trainyard_job_time_to_recover_seconds", "From a failure until all replicas run again."),
+			job.DeadlineLateness: histogram("trainyard_job_deadline_lateness_seconds", "How late an active deadline was acted on."),
+		},
+	}
+	for _, c := range m.counters {
+		if err := registry.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	for _, h := range m.histograms {
+		if err := registry.Register(h); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// Tell adds what a decision counted and measured.
+func (m *Metrics) Tell(namespace, framework string, told ...job.Metric) {
+	for _, metric := range told {
+		if c, ok := m.counters[metric.Name]; ok {
+			c.WithLabelValues(namespace, framework).Inc()
+		}
+		if h, ok := m.histograms[metric.Name]; ok {
+			h.WithLabelValues(namespace, framework).Observe(metric.Seconds)
+		}
+	}
+}
+
+func counter(name, help string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+}
+
+func histogram(name, help string) *prometheus.HistogramVec {
+	buckets := prometheus.ExponentialBuckets(0.05, 2.5, 14) // 50 ms to 2 hours
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+}
