@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/trainyard/trainyard/internal/controller"
@@ -71,7 +72,7 @@ func run(o options) error {
 	if err != nil {
 		return fmt.Errorf("starting the operator: %w", err)
 	}
-	if err := controller.Setup(mgr, o.workers); err != nil {
+	if err := controller.Setup(mgr, controller.Options{Workers: o.workers, Metrics: metrics.Registry}); err != nil {
 		return err
 	}
 	if err := mgr.AddHealthzCheck("healthz", healthz.Ping); err != nil {

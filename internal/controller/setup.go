@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -20,7 +21,6 @@ import (
 	crcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -63,14 +63,22 @@ func Cache(namespace string) (cache.Options, error) {
 	return options, nil
 }
 
-// Setup lets the manager run jobs of all kinds, each with the given number of workers.
-func Setup(mgr ctrl.Manager, workers int) error {
+// Options are what may differ between the places the controller runs in.
+type Options struct {
+	// Workers is how many jobs of a kind are looked at at the same time.
+	Workers int
+	// Metrics is where the numbers are registered.
+	Metrics prometheus.Registerer
+}
+
+// Setup lets the manager run jobs of all kinds.
+func Setup(mgr ctrl.Manager, options Options) error {
 	for _, child := range []client.Object{&corev1.Pod{}, &corev1.Service{}, &autoscalingv2.HorizontalPodAutoscaler{}} {
 		if err := mgr.GetFieldIndexer().IndexField(context.Background(), child, indexJob, indexKey); err != nil {
 			return fmt.Errorf("indexing children: %w", err)
 		}
 	}
-	numbers, err := metrics.New(crmetrics.Registry)
+	numbers, err := metrics.New(options.Metrics)
 	if err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
@@ -79,7 +87,7 @@ func Setup(mgr ctrl.Manager, workers int) error {
 			kind: kind, client: mgr.GetClient(), live: mgr.GetAPIReader(), metrics: numbers, now: time.Now,
 			recorder: mgr.GetEventRecorder(operatorName(kind.Name())),
 		}
-		if err := r.setup(mgr, workers); err != nil {
+		if err := r.setup(mgr, options.Workers); err != nil {
 			return fmt.Errorf("setting up %s: %w", kind.Name(), err)
 		}
 	}
