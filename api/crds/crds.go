@@ -15,7 +15,7 @@ import (
 
 // Files is the YAML of each definition, one file per kind.
 //
-//go:embed *.yaml
+//go:embed *_*.yaml
 var Files embed.FS
 
 // All returns every definition, in the order of their file names.

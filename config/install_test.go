@@ -1,0 +1,258 @@
+// Package config holds no code: these tests build what a person installs, by kustomize and by Helm, and read it.
+package config
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
+	appsv1 "k8s.io/api/apps/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"github.com/trainyard/trainyard/api/crds"
+)
+
+const chartFolder = "../charts/trainyard"
+
+// installed is what an installation creates, by "Kind/name".
+type installed map[string]runtime.Object
+
+func kustomized(t *testing.T, folder string) installed {
+	t.Helper()
+	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), folder)
+	if err != nil {
+		t.Fatalf("building %s: %v", folder, err)
+	}
+	stream, err := built.AsYaml()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return decode(t, string(stream))
+}
+
+// helmed renders the chart as helm install would, into the namespace that kustomize uses.
+func helmed(t *testing.T, values map[string]any) installed {
+	t.Helper()
+	chart, err := loader.Load(chartFolder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	render, err := chartutil.ToRenderValues(chart, values, chartutil.ReleaseOptions{Name: "jobs", Namespace: "trainyard-system"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := engine.Render(chart, render)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stream []string
+	for name, text := range files {
+		if filepath.Ext(name) == ".yaml" {
+			stream = append(stream, text)
+		}
+	}
+	return decode(t, strings.Join(stream, "\n---\n"))
+}
+
+// decode reads a YAML stream strictly: a field that does not exist is an error.
+func decode(t *testing.T, stream string) installed {
+	t.Helper()
+	known := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, apiextensionsv1.AddToScheme} {
+		if err := add(known); err != nil {
+			t.Fatal(err)
+		}
+	}
+	decoder := serializer.NewCodecFactory(known, serializer.EnableStrict).UniversalDeserializer()
+	all := installed{}
+	for _, document := range strings.Split(stream, "\n---\n") {
+		if strings.TrimSpace(document) == "" {
+			continue
+		}
+		object, kind, err := decoder.Decode([]byte(document), nil, nil)
+		if err != nil {
+			t.Fatalf("%v:\n%s", err, document)
+		}
+		all[kind.Kind+"/"+object.(metav1.Object).GetName()] = object
+	}
+	return all
+}
+
+func (all installed) names() []string {
+	var names []string
+	for name := range all {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	return names
+}
+
+func TestTheChartInstallsWhatKustomizeDoes(t *testing.T) {
+	helm, kustomize := helmed(t, nil), kustomized(t, "default")
+	delete(kustomize, "Namespace/trainyard-system") // Helm is told its namespace.
+	for _, name := range kustomize.names() {
+		if strings.HasPrefix(name, "CustomResourceDefinition/") {
+			delete(kustomize, name) // Helm installs them by itself, from the files tested below.
+		}
+	}
+	if diff := cmp.Diff(kustomize.names(), helm.names()); diff != "" {
+		t.Fatalf("objects (-kustomize +helm):\n%s", diff)
+	}
+	for name := range kustomize {
+		if diff := cmp.Diff(kustomize[name], helm[name]); diff != "" {
+			t.Errorf("%s (-kustomize +helm):\n%s", name, diff)
+		}
+	}
+}
+
+func TestEveryInstallerHasTheEmbeddedDefinitions(t *testing.T) {
+	embedded, err := crds.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	built := kustomized(t, "crd")
+	if len(built) != len(embedded) {
+		t.Errorf("config/crd has %d objects, want the %d definitions", len(built), len(embedded))
+	}
+	for _, crd := range embedded {
+		if diff := cmp.Diff(runtime.Object(crd), built["CustomResourceDefinition/"+crd.Name]); diff != "" {
+			t.Errorf("%s in config/crd (-embedded +built):\n%s", crd.Name, diff)
+		}
+	}
+	want, got := files(t, "../api/crds/*_*.yaml"), files(t, chartFolder+"/crds/*")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the chart's definitions (-api/crds +chart):\n%s", diff)
+	}
+}
+
+func files(t *testing.T, pattern string) map[string]string {
+	t.Helper()
+	paths, err := filepath.Glob(pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[filepath.Base(path)] = string(data)
+	}
+	return all
+}
+
+func TestTheOperatorRunsWithoutPrivileges(t *testing.T) {
+	pod := kustomized(t, "default")["Deployment/trainyard-operator"].(*appsv1.Deployment).Spec.Template.Spec
+	if !*pod.SecurityContext.RunAsNonRoot || pod.SecurityContext.SeccompProfile == nil {
+		t.Error("the pod may run as root or without seccomp")
+	}
+	for _, container := range pod.Containers {
+		security := container.SecurityContext
+		if *security.AllowPrivilegeEscalation || !*security.ReadOnlyRootFilesystem || !slices.Contains(security.Capabilities.Drop, "ALL") {
+			t.Errorf("the container %s has privileges", container.Name)
+		}
+	}
+}
+
+// rights lists what a role allows, one "group/resource verb" each.
+func rights(rules []rbacv1.PolicyRule) []string {
+	var all []string
+	for _, rule := range rules {
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				for _, verb := range rule.Verbs {
+					all = append(all, fmt.Sprintf("%s/%s %s", group, resource, verb))
+				}
+			}
+		}
+	}
+	return all
+}
+
+func TestTheOperatorHasOnlyTheRightsItNeeds(t *testing.T) {
+	for name, object := range kustomized(t, "default") {
+		role, cluster := object.(*rbacv1.ClusterRole)
+		if !cluster || !strings.HasPrefix(name, "ClusterRole/trainyard-operator") {
+			continue
+		}
+		for _, right := range rights(role.Rules) {
+			for _, forbidden := range []string{"*", "/secrets ", "/configmaps ", "/leases ", "pods/exec", "rbac.authorization.k8s.io", "jobs update", "jobs patch", "nodes list", "nodes watch"} {
+				if strings.Contains(right, forbidden) {
+					t.Errorf("%s allows %q everywhere", name, right)
+				}
+			}
+		}
+	}
+}
+
+func TestAnOperatorOfOneNamespaceHasNoRightsElsewhere(t *testing.T) {
+	all := helmed(t, map[string]any{"watchNamespace": "team-a"})
+	for name, object := range all {
+		if role, cluster := object.(*rbacv1.ClusterRole); cluster && strings.HasPrefix(name, "ClusterRole/trainyard-operator") {
+			if diff := cmp.Diff([]string{"/nodes get"}, rights(role.Rules)); diff != "" {
+				t.Errorf("%s: rights in the whole cluster (-want +got):\n%s", name, diff)
+			}
+		}
+	}
+	role, binding := all["Role/trainyard-operator-jobs"].(*rbacv1.Role), all["RoleBinding/trainyard-operator-jobs"].(*rbacv1.RoleBinding)
+	if role.Namespace != "team-a" || binding.Namespace != "team-a" || binding.RoleRef.Kind != "Role" {
+		t.Errorf("the rights are in %s, bound in %s to a %s", role.Namespace, binding.Namespace, binding.RoleRef.Kind)
+	}
+	args := all["Deployment/trainyard-operator"].(*appsv1.Deployment).Spec.Template.Spec.Containers[0].Args
+	if !slices.Contains(args, "--namespace=team-a") {
+		t.Errorf("the operator watches everything: %q", args)
+	}
+}
+
+func TestValuesOfTheChart(t *testing.T) {
+	all := helmed(t, map[string]any{
+		"replicas": 2, "leaderElect": false, "metricsPort": 0, "healthPort": 0, "userRoles": false,
+		"controllerThreads": 4, "kubeAPIQPS": 50, "kubeAPIBurst": 100,
+		"image": map[string]any{"repository": "example.com/operator", "tag": "v1"},
+	})
+	deployment := all["Deployment/trainyard-operator"].(*appsv1.Deployment)
+	container := deployment.Spec.Template.Spec.Containers[0]
+	want := []string{"--leader-elect=false", "--metrics-bind-address=0", "--health-probe-bind-address=0",
+		"--controller-threads=4", "--kube-api-qps=50", "--kube-api-burst=100"}
+	if diff := cmp.Diff(want, container.Args); diff != "" {
+		t.Errorf("arguments (-want +got):\n%s", diff)
+	}
+	if *deployment.Spec.Replicas != 2 || container.Image != "example.com/operator:v1" {
+		t.Errorf("%d replicas of %s", *deployment.Spec.Replicas, container.Image)
+	}
+	if container.LivenessProbe != nil || container.ReadinessProbe != nil || len(container.Ports) > 0 {
+		t.Error("a port that is switched off is still used")
+	}
+	for _, name := range []string{"Service/trainyard-operator", "ClusterRole/trainyard-jobs-edit"} {
+		if all[name] != nil {
+			t.Errorf("%s is there although it is switched off", name)
+		}
+	}
+}
+
+func TestAMisspelledValueIsRefused(t *testing.T) {
+	chart, err := loader.Load(chartFolder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = chartutil.ToRenderValues(chart, map[string]any{"replica": 2}, chartutil.ReleaseOptions{}, nil)
+	if err == nil || !strings.Contains(err.Error(), "replica") {
+		t.Errorf("the answer to a misspelled value is %v", err)
+	}
+}
