@@ -18,7 +18,7 @@ import (
 
 // Manifests of every era, from the flat layout of the first operators to today's.
 func TestManifestsOfEveryEraAreAccepted(t *testing.T) {
-	accepted(t, "testdata", 9)
+	accepted(t, "testdata", 10)
 }
 
 // The examples that Training Operator publishes beside its code.

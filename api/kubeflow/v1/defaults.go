@@ -27,7 +27,7 @@ func (job *PyTorchJob) SetDefaults() {
 	if worker := spec.PyTorchReplicaSpecs[PyTorchWorker]; spec.ElasticPolicy != nil && worker != nil {
 		spec.ElasticPolicy.setDefaults(*worker.Replicas)
 	}
-	if spec.NprocPerNode == nil && (spec.ElasticPolicy == nil || spec.ElasticPolicy.NProcPerNode == nil) {
+	if spec.NprocPerNode == nil && !spec.ElasticPolicy.setsProcesses() {
 		spec.NprocPerNode = new("auto")
 	}
 }
@@ -89,6 +89,11 @@ func TrainingContainer(pod *corev1.PodSpec, name string) *corev1.Container {
 		return nil
 	}
 	return &pod.Containers[0]
+}
+
+// setsProcesses tells whether the processes of each pod are counted in their old place.
+func (elastic *ElasticPolicy) setsProcesses() bool {
+	return elastic != nil && elastic.NProcPerNode != nil && *elastic.NProcPerNode > 0
 }
 
 // setDefaults lets the range of an elastic job include the number of Workers it starts with, so that it can start.

@@ -94,7 +94,7 @@ type ElasticPolicy struct {
 	// +optional
 	MaxReplicas *int32 `json:"maxReplicas,omitempty"`
 
-	// rdzvBackend is how the Workers find each other. Defaults to c10d, which needs no further service.
+	// rdzvBackend is how the Workers find each other. Unset and empty mean c10d, which needs no further service.
 	// +optional
 	RDZVBackend *RDZVBackend `json:"rdzvBackend,omitempty"`
 
@@ -122,8 +122,8 @@ type ElasticPolicy struct {
 	Standalone *bool `json:"standalone,omitempty"`
 
 	// nProcPerNode is how many training processes torchrun starts in each pod. Deprecated: use spec.nprocPerNode. Only one of the two
-	// may be set.
-	// +kubebuilder:validation:Minimum=1
+	// may be set. Unset and 0 mean that it is not set here.
+	// +kubebuilder:validation:Minimum=0
 	// +optional
 	NProcPerNode *int32 `json:"nProcPerNode,omitempty"`
 
@@ -140,7 +140,7 @@ type ElasticPolicy struct {
 }
 
 // RDZVBackend is how the Workers of an elastic job find each other.
-// +kubebuilder:validation:Enum=c10d;etcd;etcd-v2
+// +kubebuilder:validation:Enum="";c10d;etcd;etcd-v2
 type RDZVBackend string
 
 const (

@@ -88,7 +88,7 @@ func TestRefusalsSayWhatToDo(t *testing.T) {
 		{"unknown successPolicy", tf("successPolicy: MostWorkers"),
 			`spec.successPolicy: Unsupported value: "MostWorkers": supported values: "", "AllWorkers"`},
 		{"unknown rendezvous", pytorch("elasticPolicy: {rdzvBackend: mpi}"),
-			`spec.elasticPolicy.rdzvBackend: Unsupported value: "mpi": supported values: "c10d", "etcd", "etcd-v2"`},
+			`spec.elasticPolicy.rdzvBackend: Unsupported value: "mpi": supported values: "", "c10d", "etcd", "etcd-v2"`},
 
 		{"no spec", "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: mnist}", "spec: Required value"},
 		{"no roles", "apiVersion: kubeflow.org/v1\nkind: TFJob\nmetadata: {name: mnist}\nspec: {}", "spec.tfReplicaSpecs: Required value"},
