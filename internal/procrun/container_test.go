@@ -2,6 +2,7 @@ package procrun
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -31,6 +32,7 @@ func TestExitCodes(t *testing.T) {
 		"a daemon with the output in its hand": {"setsid sleep 1000 & exit 6", 6, "Error"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			w := w.in(t)
 			status := w.ended(w.start(pod, tt.script))
 			if status.GetExitCode() != tt.code || status.GetReason() != tt.reason {
 				t.Errorf("got %d %s, want %d %s", status.GetExitCode(), status.GetReason(), tt.code, tt.reason)
@@ -64,6 +66,7 @@ func TestWhatAContainerSees(t *testing.T) {
 		"arguments after the command, as given": {"", arguments, "a b * $HOME"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			w := w.in(t)
 			var changes []func(*v1.ContainerConfig)
 			if tt.change != nil {
 				changes = append(changes, tt.change)
@@ -102,6 +105,7 @@ func TestCommandsThatCannotStart(t *testing.T) {
 		"a volume on a file": {func(c *v1.ContainerConfig) { c.Mounts = []*v1.Mount{{HostPath: w.dir, ContainerPath: plain}} }, 128, "one is a directory and the other is a file"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			w := w.in(t)
 			id := w.create(pod, "true", tt.change)
 			err := w.StartContainer(context.Background(), id)
 			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), `container "main" of pod default/unstartable`) {
@@ -140,6 +144,7 @@ func TestContainersThatCannotBe(t *testing.T) {
 		"a pod that is not here": {nil, "not found", "not found"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			w := w.in(t)
 			config := &v1.ContainerConfig{Metadata: &v1.ContainerMetadata{Name: "main"}, Command: []string{"true"}}
 			in := pod
 			if tt.change != nil {
@@ -177,12 +182,14 @@ func TestUsers(t *testing.T) {
 	w := newWorld(t)
 	pod := w.pod("users")
 	if rootless() {
+		me := int64(w.config.User.UID)
 		for name, change := range map[string]func(*v1.ContainerConfig){
-			"by default": func(*v1.ContainerConfig) {}, "by his number": runAs(ordinary, nil),
+			"by default": func(*v1.ContainerConfig) {}, "by his number": runAs(me, nil),
 		} {
 			t.Run(name, func(t *testing.T) {
+				w := w.in(t)
 				out, _ := w.run(pod, "id -u; id -g; echo x > "+w.dir+"/mine; cat /proc/self/status | grep CapEff", change)
-				if want := "65534\n65534\nCapEff:\t0000000000000000\n"; out != want {
+				if want := fmt.Sprintf("%d\n%d\nCapEff:\t0000000000000000\n", me, me); out != want {
 					t.Errorf("got %q, want %q", out, want)
 				}
 			})
@@ -205,6 +212,7 @@ func TestUsers(t *testing.T) {
 		}, "65534 65534 65534"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			w := w.in(t)
 			out, _ := w.run(pod, "id -u; id -g; id -G", tt.change)
 			if words := strings.Join(strings.Fields(out), " "); words != tt.want {
 				t.Errorf("got %q, want %q", words, tt.want)

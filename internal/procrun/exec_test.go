@@ -49,6 +49,7 @@ func TestExecSync(t *testing.T) {
 		"a megabyte":                      {"head -c 1000000 /dev/zero | tr '\\0' y", strings.Repeat("y", 1000000), "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
+			w := w.in(t)
 			stdout, stderr, err := w.ExecSync(context.Background(), id, []string{"sh", "-c", tt.script}, 0)
 			var exit utilexec.CodeExitError
 			if err != nil && !errors.As(err, &exit) || exit.Code != tt.code {
@@ -119,6 +120,7 @@ func TestExecStreams(t *testing.T) {
 		"a megabyte there and back":  {script: "cat", stdin: strings.Repeat("megabyte", 1<<17), want: strings.Repeat("megabyte", 1<<17)},
 	} {
 		t.Run(name, func(t *testing.T) {
+			w := w.in(t)
 			answer, err := w.Exec(context.Background(), &v1.ExecRequest{
 				ContainerId: id, Cmd: []string{"sh", "-c", tt.script}, Tty: tt.tty,
 				Stdin: tt.stdin != "", Stdout: true, Stderr: !tt.tty,
@@ -204,6 +206,7 @@ func TestAttach(t *testing.T) {
 	echo := "while read line; do echo got $line; done; echo no more"
 	for name, tty := range map[string]bool{"pipes": false, "a terminal": true} {
 		t.Run(name, func(t *testing.T) {
+			w := w.in(t)
 			id := w.start(pod, echo, func(c *v1.ContainerConfig) { c.Stdin, c.StdinOnce, c.Tty = true, true, tty })
 			input, output, ended := attach(w, id, true, tty)
 			_, watching, watched := attach(w, id, false, tty)
@@ -225,6 +228,7 @@ func TestAttach(t *testing.T) {
 		})
 	}
 	t.Run("input stays open for the next unless it is for one only", func(t *testing.T) {
+		w := w.in(t)
 		id := w.start(pod, echo, func(c *v1.ContainerConfig) { c.Stdin = true })
 		first, output, _ := attach(w, id, true, false)
 		_, err := io.WriteString(first, "one\n")
@@ -237,6 +241,7 @@ func TestAttach(t *testing.T) {
 		w.eventually(func() bool { return strings.Contains(output.String(), "got two") }, "an answer to the second")
 	})
 	t.Run("a container that has ended", func(t *testing.T) {
+		w := w.in(t)
 		id := w.start(pod, "true")
 		w.ended(id)
 		if _, err := w.Attach(context.Background(), &v1.AttachRequest{ContainerId: id, Stdout: true}); err == nil {

@@ -2,10 +2,8 @@ package procrun
 
 import (
 	"context"
-	"fmt"
 	"time"
 
-	"golang.org/x/sys/unix"
 	cri "k8s.io/cri-api/pkg/apis"
 	v1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
@@ -53,16 +51,11 @@ func (i images) PullImage(_ context.Context, spec *v1.ImageSpec, _ *v1.AuthConfi
 // RemoveImage has nothing to remove.
 func (i images) RemoveImage(context.Context, *v1.ImageSpec) error { return nil }
 
-// ImageFsInfo reports the file system that holds the runtime's state.
+// ImageFsInfo names the file system that holds the runtime's state, of which images take nothing.
 func (i images) ImageFsInfo(context.Context) (*v1.ImageFsInfoResponse, error) {
-	root := i.runtime.config.Root
-	var st unix.Statfs_t
-	if err := unix.Statfs(root, &st); err != nil {
-		return nil, fmt.Errorf("reading file system of %s: %w", root, err)
-	}
 	usage := &v1.FilesystemUsage{
-		Timestamp: time.Now().UnixNano(), FsId: &v1.FilesystemIdentifier{Mountpoint: root},
-		UsedBytes: &v1.UInt64Value{Value: 0}, InodesUsed: &v1.UInt64Value{Value: 0},
+		Timestamp: time.Now().UnixNano(), FsId: &v1.FilesystemIdentifier{Mountpoint: i.runtime.config.Root},
+		UsedBytes: &v1.UInt64Value{}, InodesUsed: &v1.UInt64Value{},
 	}
 	return &v1.ImageFsInfoResponse{
 		ImageFilesystems: []*v1.FilesystemUsage{usage}, ContainerFilesystems: []*v1.FilesystemUsage{usage},

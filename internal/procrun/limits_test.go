@@ -50,6 +50,7 @@ func TestMemoryLimit(t *testing.T) {
 		"a failure without a kill":            {"exit 3", 50 << 20, 3, "Error"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			w := w.in(t)
 			status := w.ended(w.start(pod, tt.script, memory(tt.limit)))
 			if status.GetExitCode() != tt.code || status.GetReason() != tt.reason {
 				t.Errorf("got %d %s, want %d %s", status.GetExitCode(), status.GetReason(), tt.code, tt.reason)
@@ -63,6 +64,7 @@ func TestLimitsOfARunningContainerChange(t *testing.T) {
 	pod := w.pod("grown")
 	for name, before := range map[string]int64{"from a smaller one": 30 << 20, "from none": 0} {
 		t.Run(name, func(t *testing.T) {
+			w := w.in(t)
 			id := w.start(pod, "trap exit TERM; while :; do sleep 0.1; done", memory(before))
 			wanted := &v1.LinuxContainerResources{MemoryLimitInBytes: 60 << 20}
 			w.must(w.UpdateContainerResources(context.Background(), id, &v1.ContainerResources{Linux: wanted}))

@@ -48,6 +48,7 @@ func TestLogFormat(t *testing.T) {
 		"what a child says at the end counts": {"(sleep 0.1; echo late) & wait", []string{"stdout F late"}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			w := w.in(t)
 			id := w.start(pod, tt.script)
 			w.ended(id)
 			if diff := cmp.Diff(tt.want, entries(w, id)); diff != "" {

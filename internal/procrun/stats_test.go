@@ -53,6 +53,7 @@ func TestMemoryStats(t *testing.T) {
 	pod := w.pod("large")
 	for name, change := range map[string]func(*v1.ContainerConfig){"limited": memory(500 << 20), "unlimited": memory(0)} {
 		t.Run(name, func(t *testing.T) {
+			w := w.in(t)
 			id := w.start(pod, "", func(c *v1.ContainerConfig) {
 				change(c)
 				c.Command = []string{binary, "take", "80000000"}

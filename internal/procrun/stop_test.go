@@ -33,6 +33,7 @@ func TestStop(t *testing.T) {
 		"a stop signal nobody waits for kills it": {"echo ready; exec sleep 1000", 30, signal(v1.Signal_SIGHUP), 129},
 	} {
 		t.Run(name, func(t *testing.T) {
+			w := w.in(t)
 			var changes []func(*v1.ContainerConfig)
 			if tt.change != nil {
 				changes = append(changes, tt.change)
@@ -80,6 +81,7 @@ func TestEverythingDiesWithTheContainer(t *testing.T) {
 		"own PID namespace": v1.NamespaceMode_CONTAINER, "the pod's": v1.NamespaceMode_POD, "the node's": v1.NamespaceMode_NODE,
 	} {
 		t.Run(name, func(t *testing.T) {
+			w := w.in(t)
 			pod := w.pod("orphans", func(c *v1.PodSandboxConfig) { c.Linux.SecurityContext.NamespaceOptions.Pid = mode })
 			id := w.start(pod, script)
 			w.logged(id, "ready")

@@ -54,6 +54,13 @@ func newWorld(t testing.TB, changes ...func(*Config)) *world {
 	return w
 }
 
+// in is the same world for a part of the test.
+func (w *world) in(t testing.TB) *world {
+	part := *w
+	part.TB = t
+	return &part
+}
+
 func (w *world) must(err error) {
 	w.Helper()
 	if err != nil {

@@ -101,12 +101,11 @@ func executable(name, path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		var reason error = err
 		var pathError *fs.PathError
 		if errors.As(err, &pathError) {
-			reason = pathError.Err
+			err = pathError.Err // the path is in the sentence already
 		}
-		return &Failure{ExitCode: 127, Message: fmt.Sprintf("exec: %q: %v", name, reason)}
+		return &Failure{ExitCode: 127, Message: fmt.Sprintf("exec: %q: %v", name, err)}
 	case info.IsDir():
 		return &Failure{ExitCode: 126, Message: fmt.Sprintf("exec: %q: is a directory", name)}
 	case info.Mode()&0o111 == 0:
