@@ -40,6 +40,18 @@ func TestImportsGoOneWay(t *testing.T) {
 			except:   []string{module + "internal/cluster", module + "internal/enclave", module + "internal/procrun"},
 		},
 		{
+			sentence: "the heart knows Kubernetes' types, and nothing that could act",
+			packages: "./internal/job",
+			never:    []string{module, "k8s.io/client-go", "sigs.k8s.io/controller-runtime", "k8s.io/kubernetes/"},
+			except:   []string{module + "internal/job"},
+		},
+		{
+			sentence: "kinds answer, and cannot act",
+			packages: "./internal/kinds/...",
+			never:    []string{module + "internal", "k8s.io/client-go", "sigs.k8s.io/controller-runtime/pkg/client"},
+			except:   []string{module + "internal/job", module + "internal/kinds", module + "internal/manifest"},
+		},
+		{
 			sentence: "the API needs neither a client nor anything internal",
 			packages: "./api/kubeflow/...",
 			never:    []string{module + "internal", "k8s.io/client-go/kubernetes", "sigs.k8s.io/controller-runtime/pkg/client"},
