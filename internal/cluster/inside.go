@@ -163,6 +163,7 @@ func (c *inhabitant) startRuntime(ctx context.Context) (err error) {
 		Services: serviceRange,
 		Cgroup:   cgroupName(c.options.DataDir),
 		GPUs:     findGPUs(ctx),
+		LogLimit: 2 * logSize,
 		Grace:    c.options.Grace,
 	}
 	if uid, gid, ok := enclave.Outside(); ok && uid != 0 {

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"go.opentelemetry.io/otel/trace/noop"
@@ -48,6 +49,7 @@ const (
 	kubeletPort   = 10250
 	clusterDomain = "cluster.local"
 	maxPods       = 1000
+	logSize       = 50 << 20 // of a container's log, of which kubelet keeps five
 )
 
 // start runs kubelet until ctx ends.
@@ -125,8 +127,9 @@ func (n *node) config() (*kubeletconfig.KubeletConfiguration, error) {
 	c.EvictionHard = map[string]string{} // the machine is a person's: a full disk is theirs to see, not ours to evict for
 	c.ImageGCHighThresholdPercent, c.ImageGCLowThresholdPercent = 100, 99
 	c.EnableControllerAttachDetach = false
-	c.ContainerLogMaxSize = "50Mi"
+	c.ContainerLogMaxSize = strconv.Itoa(logSize)
 	c.ContainerLogMaxFiles = 5
+	c.ContainerLogMonitorInterval.Duration = 3 * time.Second // a container with a full log waits for kubelet to look
 	c.ProtectKernelDefaults = false
 	c.RegisterNode = true
 	c.FeatureGates = featureGates()

@@ -32,6 +32,9 @@ type Config struct {
 	// GPUs are the machine's GPUs. Where there are any, a container that was assigned none sees none.
 	GPUs []string
 
+	// LogLimit is the size in bytes at which a container is held back until its log is reopened. Zero means none.
+	LogLimit int64
+
 	// Grace is what running containers get between SIGTERM and SIGKILL when the Runtime closes. The default is 2 s.
 	Grace time.Duration
 }

@@ -19,8 +19,8 @@ type console struct {
 	watchers map[*watcher]struct{}
 }
 
-func openConsole(c *container) (*console, error) {
-	log, err := openLog(c.logPath)
+func openConsole(c *container, logLimit int64) (*console, error) {
+	log, err := openLog(c.logPath, logLimit)
 	if err != nil {
 		return nil, err
 	}
@@ -51,6 +51,7 @@ func (c *console) read(from *os.File, name string) {
 
 // end completes the log after the container has ended.
 func (c *console) end() {
+	c.log.letGo()
 	for i, pump := range c.pumps {
 		pump.finish()
 		c.lines[i].finish()

@@ -127,7 +127,7 @@ func (r *Runtime) start(s *sandbox, c *container) error {
 		return err
 	}
 	defer closeAll(namespaces)
-	console, err := openConsole(c)
+	console, err := openConsole(c, r.config.LogLimit)
 	if err != nil {
 		return err
 	}

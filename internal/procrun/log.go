@@ -14,17 +14,24 @@ import (
 const maxLogLine = 16 << 10
 
 // logFile is a container's log in kubelet's format: time, stream, F for a line or P for a part of one, content.
+//
+// kubelet looks at the sizes of logs from time to time, and a container can write gigabytes in between. One that has
+// written as much as limit says is therefore held back until kubelet has moved its log away.
 type logFile struct {
-	path string
+	path  string
+	limit int64 // 0: none
 
-	mu   sync.Mutex
-	file *os.File // nil: kubelet wants no log
-	size int64
-	lost int // bytes that could not be written since the last that could
+	mu    sync.Mutex
+	moved sync.Cond // the log has been reopened, or is about to be closed
+	file  *os.File  // nil: kubelet wants no log
+	size  int64
+	lost  int  // bytes that could not be written since the last that could
+	last  bool // the container has ended, and what it left in its pipes is all that comes
 }
 
-func openLog(path string) (*logFile, error) {
-	l := &logFile{path: path}
+func openLog(path string, limit int64) (*logFile, error) {
+	l := &logFile{path: path, limit: limit}
+	l.moved.L = &l.mu
 	if path == "" {
 		return l, nil
 	}
@@ -51,7 +58,16 @@ func (l *logFile) reopen() error {
 		_ = l.file.Close()
 	}
 	l.file, l.size = file, info.Size()
+	l.moved.Broadcast()
 	return nil
+}
+
+// letGo holds nobody back any more.
+func (l *logFile) letGo() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.last = true
+	l.moved.Broadcast()
 }
 
 func (l *logFile) close() {
@@ -68,6 +84,9 @@ func (l *logFile) close() {
 func (l *logFile) append(entries []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	for l.limit > 0 && l.size >= l.limit && !l.last {
+		l.moved.Wait()
+	}
 	if l.file == nil {
 		return
 	}

@@ -107,6 +107,51 @@ func TestLogRotation(t *testing.T) {
 	}
 }
 
+// Two containers write more than their logs may hold before somebody moves them away.
+func TestLogLimit(t *testing.T) {
+	const limit = 1 << 20
+	w := newWorld(t, func(c *Config) { c.LogLimit = limit })
+	pod := w.pod("chatty")
+	full := func(log string) {
+		w.eventually(func() bool {
+			info, err := os.Stat(log)
+			return err == nil && info.Size() >= limit
+		}, "the log is full")
+	}
+	start := func(script string) (id, log string) {
+		id = w.start(pod, script)
+		c, err := w.container(id)
+		w.must(err)
+		full(c.logPath)
+		return id, c.logPath
+	}
+	t.Run("it is held back until its log is reopened, and nothing is lost", func(t *testing.T) {
+		id, log := start("head -c 2500000 /dev/zero | tr '\\0' y | fold -w 1000")
+		var text []byte
+		for range 2 {
+			full(log)
+			w.must(os.Rename(log, log+".old"))
+			w.must(w.ReopenContainerLog(context.Background(), id))
+			old, err := os.ReadFile(log + ".old")
+			w.must(err)
+			if len(old) > 2*limit {
+				t.Errorf("the log grew to %d bytes", len(old))
+			}
+			text = append(text, old...)
+		}
+		w.ended(id)
+		last, err := os.ReadFile(log)
+		w.must(err)
+		if got := strings.Count(string(append(text, last...)), "y"); got != 2_500_000 {
+			t.Errorf("%d bytes of 2500000 are in the logs", got)
+		}
+	})
+	t.Run("it can be killed all the same", func(t *testing.T) {
+		id, _ := start("yes")
+		w.must(w.StopContainer(context.Background(), id, 0))
+	})
+}
+
 // A full disk costs log entries, not the container, and the log says so.
 func TestFullDisk(t *testing.T) {
 	w := newWorld(t)
