@@ -73,12 +73,12 @@ func (n *network) addresses(h *netlink.Handle, link netlink.Link, addr netip.Add
 	if !n.config.Pods.Contains(addr) {
 		bits = addr.BitLen()
 	}
-	if err := h.AddrReplace(link, &netlink.Addr{IPNet: ipNet(netip.PrefixFrom(addr, bits))}); err != nil {
+	own := netip.PrefixFrom(addr, bits)
+	if err := h.AddrReplace(link, &netlink.Addr{IPNet: ipNet(own)}); err != nil {
 		return fmt.Errorf("setting address %s: %w", addr, err)
 	}
 	for _, on := range []netip.Prefix{n.config.Pods.Masked(), host(n.config.Node), host(n.config.Gateway)} {
-		if !on.IsValid() || on.Addr() == addr || on == n.config.Pods.Masked() && bits == on.Bits() ||
-			on.IsSingleIP() && n.config.Pods.Contains(on.Addr()) {
+		if !on.IsValid() || own.Contains(on.Addr()) {
 			continue
 		}
 		route := &netlink.Route{LinkIndex: link.Attrs().Index, Dst: ipNet(on), Scope: netlink.SCOPE_LINK}

@@ -95,6 +95,19 @@ func TestRoutesOfAPod(t *testing.T) {
 	}
 }
 
+func TestNodeOutsideThePodsRange(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.Node = netip.MustParseAddr("10.97.0.1") })
+	pod := w.pod("outside")
+	w.logged(w.start(pod, "", func(c *v1.ContainerConfig) { c.Command = answer(2222, "here") }), "listening")
+	if got := hear(t, w.address(pod)+":2222"); got != "here" {
+		t.Errorf("the node hears %q", got)
+	}
+	out, _ := w.run(pod, "cat /proc/net/route")
+	if want := "eth0\t0000620A\t0100610A"; !strings.Contains(out, want) {
+		t.Errorf("missing %q in:\n%s", want, out)
+	}
+}
+
 func TestSysctlsOfAPod(t *testing.T) {
 	w := newWorld(t)
 	pod := w.pod("sysctl", func(c *v1.PodSandboxConfig) {
