@@ -64,7 +64,7 @@ func TestMemoryStats(t *testing.T) {
 			for what, got := range map[string]uint64{
 				"working set": s.GetMemory().GetWorkingSetBytes().GetValue(), "RSS": s.GetMemory().GetRssBytes().GetValue(),
 			} {
-				if got < 80_000_000 || got > 160_000_000 {
+				if got < 80_000_000 || got > 100_000_000 {
 					t.Errorf("%s is %d", what, got)
 				}
 			}

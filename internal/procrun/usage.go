@@ -94,7 +94,8 @@ func (p processes) below(roots []int) []int {
 }
 
 // usage adds up the processes at and below the roots. The memory that processes share is counted once, as much as
-// the one that shares most has of it.
+// the one that shares most has of it. Pages of files are the machine's, which can drop them at any time; most of the
+// supervisor's are of this very program.
 func (p processes) usage(roots []int) usage {
 	var u usage
 	var shared uint64
@@ -106,8 +107,8 @@ func (p processes) usage(roots []int) usage {
 		u.faults += number(fields[statMinorFaults])
 		u.majorFaults += number(fields[statMajorFaults])
 		u.processes++
-		resident, common := memoryOf(pid)
-		u.rss += resident - min(resident, common)
+		own, common := memoryOf(pid)
+		u.rss += own
 		shared = max(shared, common)
 	}
 	u.memory = u.rss + shared
@@ -115,18 +116,23 @@ func (p processes) usage(roots []int) usage {
 	return u
 }
 
-// memoryOf returns the resident memory of a process, and how much of it may be shared with others.
-func memoryOf(pid int) (resident, shared uint64) {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
+// memoryOf returns the resident memory that a process has for itself, and that which it may share with others.
+func memoryOf(pid int) (own, shared uint64) {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {
 		return 0, 0
 	}
-	fields := strings.Fields(string(text))
-	if len(fields) < 3 {
-		return 0, 0
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(line, ":")
+		kib := number(strings.TrimSuffix(strings.TrimSpace(value), " kB"))
+		switch name {
+		case "RssAnon":
+			own = kib << 10
+		case "RssShmem":
+			shared = kib << 10
+		}
 	}
-	page := uint64(os.Getpagesize())
-	return number(fields[1]) * page, number(fields[2]) * page
+	return own, shared
 }
 
 func number(s string) uint64 {
