@@ -1,7 +1,6 @@
 package cluster_test
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -106,42 +105,6 @@ func TestNastyPods(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestOutputIsKeptExactly(t *testing.T) {
-	t.Parallel()
-	w := local.New(t)
-	dir := t.TempDir()
-	w.Create(
-		withFolder(local.Pod("binary", `head -c 3000000 /dev/urandom | tee /scratch/sent`), dir),
-		local.Pod("long", `head -c 100000 /dev/zero | tr '\0' x; echo; printf 'no newline at the end'`),
-		local.Pod("many", `seq 100000`),
-	)
-	w.Run(t, "binary output comes back byte for byte", func(t *testing.T, w *local.World) {
-		w.UntilPhase("binary", corev1.PodSucceeded)
-		got, sent := w.Logs("binary"), read(t, dir+"/sent")
-		if sha256.Sum256([]byte(got)) != sha256.Sum256([]byte(sent)) {
-			t.Errorf("%d bytes were sent and %d came, not the same", len(sent), len(got))
-		}
-	})
-	w.Run(t, "long lines are not broken", func(t *testing.T, w *local.World) {
-		w.UntilPhase("long", corev1.PodSucceeded)
-		if got, want := w.Logs("long"), strings.Repeat("x", 100000)+"\nno newline at the end"; got != want {
-			t.Errorf("got %d bytes, want %d", len(got), len(want))
-		}
-	})
-	w.Run(t, "many lines come complete and in order", func(t *testing.T, w *local.World) {
-		w.UntilPhase("many", corev1.PodSucceeded)
-		lines := strings.Fields(w.Logs("many"))
-		for i, line := range lines {
-			if line != strconv.Itoa(i+1) {
-				t.Fatalf("line %d is %q", i+1, line)
-			}
-		}
-		if len(lines) != 100000 {
-			t.Errorf("%d lines came", len(lines))
-		}
-	})
 }
 
 // Not parallel: it counts what is left on the cluster.

@@ -76,11 +76,14 @@ func Shared(t testing.TB) *cluster.Cluster {
 	return c
 }
 
-// AuditLog is the file in which the shared cluster's API server notes each request.
-func AuditLog(t testing.TB) string {
+// DataDir is the shared cluster's folder.
+func DataDir(t testing.TB) string {
 	Shared(t)
-	return filepath.Join(shared.dir, "audit.log")
+	return shared.dir
 }
+
+// AuditLog is the file in which the shared cluster's API server notes each request.
+func AuditLog(t testing.TB) string { return filepath.Join(DataDir(t), "audit.log") }
 
 func stopShared() error {
 	shared.Lock()
