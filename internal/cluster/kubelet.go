@@ -11,13 +11,19 @@ import (
 
 	"go.opentelemetry.io/otel/trace/noop"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
 	cri "k8s.io/cri-api/pkg/apis"
 	"k8s.io/kubernetes/cmd/kubelet/app"
 	"k8s.io/kubernetes/cmd/kubelet/app/options"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"k8s.io/kubernetes/pkg/capabilities"
 	"k8s.io/kubernetes/pkg/kubelet"
 	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
+	"k8s.io/kubernetes/pkg/kubelet/container"
 	"k8s.io/kubernetes/pkg/kubelet/server"
 	"k8s.io/kubernetes/pkg/kubelet/util"
 	"k8s.io/kubernetes/pkg/util/oom"
@@ -72,9 +78,29 @@ func (n *node) start(ctx context.Context) error {
 	if err := options.ValidateKubeletServer(s); err != nil {
 		return fmt.Errorf("configuring kubelet: %w", err)
 	}
-	if err := app.RunKubelet(ctx, s, deps); err != nil {
+	return n.run(ctx, s, deps)
+}
+
+// run does what kubelet's own command does, but for the API by which agents list a node's devices: the path of its socket may
+// have 107 bytes only, and data directories can be deep.
+func (n *node) run(ctx context.Context, s *options.KubeletServer, deps *kubelet.Dependencies) error {
+	capabilities.Initialize(capabilities.Capabilities{AllowPrivileged: true})
+	deps.OSInterface = container.RealOS{}
+	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
+	deps.Recorder = broadcaster.NewRecorder(legacyscheme.Scheme, corev1.EventSource{Component: "kubelet", Host: n.name})
+	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: deps.EventClient.Events("")})
+	k, err := kubelet.NewMainKubelet(ctx, &s.KubeletConfiguration, deps, &s.ContainerRuntimeOptions,
+		n.name, types.NodeName(n.name), []net.IP{n.ip}, s.ProviderID, s.CloudProvider, s.CertDirectory, s.RootDirectory, s.PodLogsDir,
+		s.ImageCredentialProviderConfigPath, s.ImageCredentialProviderBinDir, s.RegisterNode, s.RegisterWithTaints, s.AllowedUnsafeSysctls,
+		s.ExperimentalMounterPath, s.KernelMemcgNotification, s.ExperimentalNodeAllocatableIgnoreEvictionThreshold,
+		s.MinimumGCAge, s.MaxPerPodContainerCount, s.MaxContainerCount, s.NodeLabels, s.NodeStatusMaxImages, false)
+	if err != nil {
 		return fmt.Errorf("starting kubelet: %w", err)
 	}
+	k.BirthCry()
+	k.StartGarbageCollection(ctx)
+	go k.Run(ctx, deps.PodConfig.Updates())
+	go k.ListenAndServe(ctx, &s.KubeletConfiguration, deps.TLSConfig, deps.Auth, deps.TracerProvider)
 	return nil
 }
 
