@@ -69,28 +69,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 }
 
 func start(ctx context.Context, options Options, home *home) (*Cluster, error) {
-	uplink, theirUplink, err := newUplink()
-	if err != nil {
-		return nil, err
-	}
-	defer theirUplink.Close() //nolint:errcheck // the enclave has its own copy
-	control, theirControl, err := newControl()
-	if err != nil {
-		return nil, err
-	}
-	defer theirControl.Close() //nolint:errcheck // the enclave has its own copy
-	port, err := home.listener.(*net.TCPListener).File()
-	if err != nil {
-		return nil, fmt.Errorf("handing over the API server's port: %w", err)
-	}
-	defer port.Close() //nolint:errcheck // the enclave has its own copy
-
-	process, err := enclave.Start(enclave.Config{
-		Args:   []string{processName},
-		Env:    os.Environ(),
-		Files:  []*os.File{theirControl, port, theirUplink, home.lock},
-		Output: home.log,
-	})
+	process, control, uplink, err := runEnclave(home)
 	if err != nil {
 		return nil, err
 	}
@@ -106,6 +85,33 @@ func start(ctx context.Context, options Options, home *home) (*Cluster, error) {
 		return nil, fmt.Errorf("%w (see %s)", err, home.log.Name())
 	}
 	return c, nil
+}
+
+// runEnclave starts the cluster's process and returns our ends of its sockets. Theirs are closed here by then, so that ours
+// tell when the enclave has gone.
+func runEnclave(home *home) (process *enclave.Process, control, uplink net.Conn, err error) {
+	uplink, theirUplink, err := newUplink()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	defer theirUplink.Close() //nolint:errcheck // the enclave has its own copy
+	control, theirControl, err := newControl()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	defer theirControl.Close() //nolint:errcheck // the enclave has its own copy
+	port, err := home.listener.(*net.TCPListener).File()
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("handing over the API server's port: %w", err)
+	}
+	defer port.Close() //nolint:errcheck // the enclave has its own copy
+	process, err = enclave.Start(enclave.Config{
+		Args:   []string{processName},
+		Env:    os.Environ(),
+		Files:  []*os.File{theirControl, port, theirUplink, home.lock},
+		Output: home.log,
+	})
+	return process, control, uplink, err
 }
 
 // await tells the enclave what to be and listens until it is ready.
