@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -48,20 +49,38 @@ func lockFile(name, dir string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("locking the data directory: %w", err)
 	}
-	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		holder := make([]byte, 20)
-		n, _ := file.Read(holder)
+	holder, err := lock(file)
+	if err != nil {
 		_ = file.Close()
 		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, fmt.Errorf("%w: process %s holds %s; use that cluster by its kubeconfig, or name another data directory",
-				ErrRunning, strings.TrimSpace(string(holder[:n])), dir)
+			return nil, fmt.Errorf("%w: process %d holds %s; use that cluster by its kubeconfig, or name another data directory",
+				ErrRunning, holder, dir)
 		}
 		return nil, fmt.Errorf("locking the data directory: %w", err)
 	}
 	_ = file.Truncate(0)
-	_, err = fmt.Fprintln(file, os.Getpid())
+	_, err = file.WriteAt(fmt.Appendln(nil, os.Getpid()), 0)
 	return file, err
 }
+
+// lock takes a file's lock, or tells which process holds it. One that was killed is waited for, as its enclave needs a moment to
+// follow it.
+func lock(file *os.File) (holder int, err error) {
+	for waiting := time.Now().Add(lockWait); ; time.Sleep(10 * time.Millisecond) {
+		if err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); !errors.Is(err, unix.EWOULDBLOCK) {
+			return 0, err
+		}
+		content := make([]byte, 20)
+		n, _ := file.ReadAt(content, 0)
+		holder, _ = strconv.Atoi(strings.TrimSpace(string(content[:n])))
+		if gone := holder > 0 && errors.Is(unix.Kill(holder, 0), unix.ESRCH); !gone || time.Now().After(waiting) {
+			return holder, err
+		}
+	}
+}
+
+// lockWait is how long a killed cluster's enclave may take to go.
+const lockWait = 10 * time.Second
 
 // ErrRunning says that a data directory has a running cluster.
 var ErrRunning = errors.New("a local cluster is already running")
