@@ -26,8 +26,8 @@ func limited(pod *corev1.Pod, cpu, memory string) *corev1.Pod {
 	return pod
 }
 
-// python is a pod that runs a Python script.
-func python(name, text string) *corev1.Pod {
+// pythonPod is a pod that runs a Python script.
+func pythonPod(name, text string) *corev1.Pod {
 	pod := local.Pod(name, "")
 	pod.Spec.Containers[0].Command = []string{"/usr/bin/python3", "-c", text}
 	return pod
@@ -36,11 +36,11 @@ func python(name, text string) *corev1.Pod {
 func TestMemoryLimit(t *testing.T) {
 	t.Parallel()
 	w := local.New(t)
-	greedy := limited(python("greedy", `x = bytearray(200 << 20)`), "", "64Mi")
-	again := limited(python("again", `x = bytearray(200 << 20)`), "", "64Mi")
+	greedy := limited(pythonPod("greedy", `x = bytearray(200 << 20)`), "", "64Mi")
+	again := limited(pythonPod("again", `x = bytearray(200 << 20)`), "", "64Mi")
 	again.Spec.RestartPolicy = corev1.RestartPolicyAlways
 	child := limited(local.Pod("child", `/usr/bin/python3 -c 'x = bytearray(200 << 20)'; echo the child ended with $?; exit 1`), "", "64Mi")
-	modest := limited(python("modest", `x = bytearray(30 << 20); print(len(x))`), "", "64Mi")
+	modest := limited(pythonPod("modest", `x = bytearray(30 << 20); print(len(x))`), "", "64Mi")
 	w.Create(greedy, again, child, modest)
 	w.Run(t, "kills what exceeds it: OOMKilled, 137", func(t *testing.T, w *local.World) {
 		end := local.Container(w.UntilPhase("greedy", corev1.PodFailed), "main").State.Terminated
@@ -71,7 +71,7 @@ func TestMemoryLimit(t *testing.T) {
 func TestCPULimit(t *testing.T) {
 	t.Parallel()
 	w := local.New(t)
-	w.Create(limited(python("busy", `
+	w.Create(limited(pythonPod("busy", `
 import time
 begin = time.monotonic()
 while time.monotonic() < begin + 4: pass
@@ -89,9 +89,9 @@ func TestTop(t *testing.T) {
 	w := local.New(t)
 	const hold = "import time; x = bytearray(100 << 20); time.sleep(1000)"
 	w.Create(
-		limited(python("busy", "while True: pass"), "300m", ""),
-		python("large", hold),
-		limited(python("large-limited", hold), "", "200Mi"),
+		limited(pythonPod("busy", "while True: pass"), "300m", ""),
+		pythonPod("large", hold),
+		limited(pythonPod("large-limited", hold), "", "200Mi"),
 		local.Pod("idle", `sleep 1000`),
 	)
 	for _, c := range []struct {

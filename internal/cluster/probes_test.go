@@ -51,7 +51,7 @@ func probed(name string, h checkup, ask func(*corev1.Container, *corev1.Probe)) 
 	return pod
 }
 
-func ready(p *corev1.Pod) bool { return local.Container(p, "main").Ready }
+func mainReady(p *corev1.Pod) bool { return local.Container(p, "main").Ready }
 
 func TestReadinessProbe(t *testing.T) {
 	t.Parallel()
@@ -66,13 +66,13 @@ func TestReadinessProbe(t *testing.T) {
 			name, well := strings.ToLower(kind), folders[kind]+"/well"
 			w.UntilPhase(name, corev1.PodRunning)
 			w.Await("Readiness probe failed", "events", "--for", "pod/"+name)
-			if ready(w.Get(name)) {
+			if mainReady(w.Get(name)) {
 				t.Error("it is ready before it is well")
 			}
 			write(t, well, "")
-			w.Until(name, "ready", ready)
+			w.Until(name, "ready", mainReady)
 			remove(t, well)
-			pod := w.Until(name, "no longer ready", func(p *corev1.Pod) bool { return !ready(p) })
+			pod := w.Until(name, "no longer ready", func(p *corev1.Pod) bool { return !mainReady(p) })
 			if n := local.Container(pod, "main").RestartCount; n != 0 {
 				t.Errorf("it was restarted %d times, which is not a readiness probe's to do", n)
 			}
@@ -96,7 +96,7 @@ func TestLivenessProbe(t *testing.T) {
 	for kind := range checkups {
 		w.Run(t, kind, func(t *testing.T, w *local.World) {
 			name, well := strings.ToLower(kind), folders[kind]+"/well"
-			pod := w.Until(name, "ready", ready)
+			pod := w.Until(name, "ready", mainReady)
 			if n := local.Container(pod, "main").RestartCount; n != 0 {
 				t.Errorf("it was restarted %d times while it was well", n)
 			}

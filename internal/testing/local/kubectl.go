@@ -17,11 +17,14 @@ type Outcome struct {
 
 // Command is kubectl with these arguments in the test's namespace, ready to start.
 func (w *World) Command(args ...string) *exec.Cmd {
-	return &exec.Cmd{
-		Path: "/proc/self/exe",
-		Args: append([]string{kubectlName, "--namespace=" + w.Namespace}, args...),
-		Env:  append(os.Environ(), "KUBECONFIG="+w.kubeconfig),
-	}
+	cmd := CLI(append([]string{"kubectl", "--namespace=" + w.Namespace}, args...)...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+w.kubeconfig)
+	return cmd
+}
+
+// CLI is trainyard's command line with these arguments, ready to start.
+func CLI(args ...string) *exec.Cmd {
+	return &exec.Cmd{Path: "/proc/self/exe", Args: append([]string{cliName}, args...)}
 }
 
 // Try runs kubectl and tells how it ended.

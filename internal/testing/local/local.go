@@ -22,13 +22,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/trainyard/trainyard/internal/cli"
 	"github.com/trainyard/trainyard/internal/cluster"
 )
 
-// kubectlName is what the test binary is called when it is to be kubectl.
-const kubectlName = "trainyard-test-kubectl"
+// cliName is what the test binary is called when it is to be the command line.
+const cliName = "trainyard-test"
 
 // Patience is how long a test waits for what must happen. It says nothing of speed: the machines are slow and shared.
 const Patience = 2 * time.Minute
@@ -36,8 +37,8 @@ const Patience = 2 * time.Minute
 // Main runs a package's tests and stops the cluster that they used.
 func Main(m *testing.M, addons ...cluster.Addon) {
 	cluster.Main(addons...)
-	if os.Args[0] == kubectlName {
-		os.Exit(cli.Run(append([]string{"trainyard", "kubectl"}, os.Args[1:]...)))
+	if os.Args[0] == cliName {
+		os.Exit(cli.Run(append([]string{"trainyard"}, os.Args[1:]...)))
 	}
 	_ = flag.Set("test.parallel", "8") // tests of a cluster wait more than they compute; the command line may say otherwise
 	code := m.Run()
@@ -123,7 +124,18 @@ func New(t testing.TB) *World {
 // On makes a namespace for a test on a given cluster.
 func On(t testing.TB, c *cluster.Cluster) *World {
 	t.Helper()
-	w := &World{TB: t, Config: c.RESTConfig(), kubeconfig: c.Kubeconfig()}
+	return At(t, c.Kubeconfig())
+}
+
+// At makes a namespace for a test on the cluster that a kubeconfig leads to.
+func At(t testing.TB, kubeconfig string) *World {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.QPS = -1
+	w := &World{TB: t, Config: config, kubeconfig: kubeconfig}
 	w.Client = kubernetes.NewForConfigOrDie(w.Config)
 	ctx := context.Background()
 	ns, err := w.Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: namespaceName(t)}}, metav1.CreateOptions{})
