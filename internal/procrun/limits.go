@@ -97,8 +97,8 @@ func (l *limits) group(id string, wanted *v1.LinuxContainerResources) (cgroups.M
 	return group, nil
 }
 
-// limiting tells whether there is anything to hold a container to. Moving a process into a group takes the kernel
-// some milliseconds, which a container without limits is spared.
+// limiting tells whether there is anything to hold a container to. One without limits is spared the making, filling
+// and removing of a group.
 func limiting(wanted *v1.LinuxContainerResources) bool {
 	return wanted.GetMemoryLimitInBytes() > 0 || wanted.GetCpuQuota() > 0
 }
