@@ -211,6 +211,9 @@ func (r *Runtime) end(s *sandbox, c *container, end ending) {
 	end.At = time.Now().UnixNano()
 	c.mu.Lock()
 	c.ended = &end
+	if c.started == 0 {
+		c.started = end.At // a command that never ran is not one of 1970
+	}
 	closeAll([]*os.File{c.mount, c.pid})
 	c.mount, c.pid = nil, nil
 	group := c.group
