@@ -128,7 +128,10 @@ func TestContainersThatCannotStart(t *testing.T) {
 		w.Run(t, c.what, func(t *testing.T, w *local.World) {
 			name := fmt.Sprintf("stuck-%d", i)
 			w.Await(c.status, "get", "pod", name)
-			w.Await(c.sentence, "describe", "pod", name)
+			told := w.Await(c.sentence, "describe", "pod", name)
+			if strings.Contains(told, " 1970 ") {
+				t.Errorf("there is a time that never was in\n%s", told)
+			}
 		})
 	}
 }

@@ -36,13 +36,17 @@ func serveHealth(file string) {
 	}
 	server, checks := grpc.NewServer(), health.NewServer()
 	grpc_health_v1.RegisterHealthServer(server, checks)
+	tell := func() {
+		status := grpc_health_v1.HealthCheckResponse_SERVING
+		if _, err := os.Stat(file); err != nil {
+			status = grpc_health_v1.HealthCheckResponse_NOT_SERVING
+		}
+		checks.SetServingStatus("", status)
+	}
+	tell()
 	go func() {
 		for range time.Tick(100 * time.Millisecond) {
-			status := grpc_health_v1.HealthCheckResponse_SERVING
-			if _, err := os.Stat(file); err != nil {
-				status = grpc_health_v1.HealthCheckResponse_NOT_SERVING
-			}
-			checks.SetServingStatus("", status)
+			tell()
 		}
 	}()
 	fmt.Fprintln(os.Stderr, server.Serve(listener))

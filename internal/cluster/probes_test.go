@@ -1,6 +1,7 @@
 package cluster_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -144,5 +145,23 @@ func TestStartupProbe(t *testing.T) {
 		if end := local.Container(pod, "main").LastTerminationState.Terminated; end == nil || end.ExitCode != 143 {
 			t.Errorf("it ended as %+v", end)
 		}
+	})
+}
+
+func TestProbeThatHangs(t *testing.T) {
+	t.Parallel()
+	w := local.New(t)
+	pod := local.Pod("hangs", `exec sleep 1000`)
+	pod.Spec.Containers[0].ReadinessProbe = &corev1.Probe{
+		ProbeHandler:  corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"sh", "-c", `trap '' TERM; sleep 1000 & sleep 1000`}}},
+		PeriodSeconds: 1000, TimeoutSeconds: 1,
+	}
+	w.Create(withMark(pod, w.Namespace))
+	w.Await(`timed out after 1s`, "events", "--for", "pod/hangs")
+	w.Eventually("its processes are gone", func() error {
+		if n := count(w.Namespace); n != 1 {
+			return fmt.Errorf("%d processes run, want the container's own", n)
+		}
+		return nil
 	})
 }
