@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,10 +20,7 @@ type forwarder struct {
 	turn     int
 }
 
-const (
-	backendDialTime = 5 * time.Second
-	udpIdleTime     = time.Minute
-)
+const backendDialTime = 5 * time.Second
 
 func newForwarder(d door, backends []string) (*forwarder, error) {
 	f := &forwarder{backends: backends}
@@ -52,6 +50,13 @@ func (f *forwarder) lead(backends []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.backends = backends
+}
+
+// leadsTo tells whether a backend is still one.
+func (f *forwarder) leadsTo(backend string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Contains(f.backends, backend)
 }
 
 func (f *forwarder) close() { _ = f.closer.Close() }
@@ -103,57 +108,4 @@ func carry(to, from *net.TCPConn) {
 	_, _ = io.Copy(to, from)
 	_ = to.CloseWrite()
 	_ = from.CloseRead()
-}
-
-// serveUDP gives each client a socket of its own towards a backend, kept while packets flow.
-func (f *forwarder) serveUDP(door net.PacketConn) {
-	var mu sync.Mutex
-	flows := map[string]net.Conn{}
-	defer func() {
-		mu.Lock()
-		defer mu.Unlock()
-		for _, flow := range flows {
-			_ = flow.Close()
-		}
-	}()
-	packet := make([]byte, 1<<16)
-	for {
-		n, client, err := door.ReadFrom(packet)
-		if err != nil {
-			return
-		}
-		mu.Lock()
-		flow := flows[client.String()]
-		if flow == nil {
-			if flow, err = net.Dial("udp", f.next()[0]); err == nil {
-				flows[client.String()] = flow
-				go func() {
-					answerUDP(door, client, flow)
-					mu.Lock()
-					delete(flows, client.String())
-					mu.Unlock()
-				}()
-			}
-		}
-		mu.Unlock()
-		if flow != nil && err == nil {
-			_ = flow.SetReadDeadline(time.Now().Add(udpIdleTime))
-			_, _ = flow.Write(packet[:n])
-		}
-	}
-}
-
-// answerUDP returns a backend's packets to the client until there have been none for a while.
-func answerUDP(door net.PacketConn, client net.Addr, backend net.Conn) {
-	defer backend.Close() //nolint:errcheck // only read from now
-	packet := make([]byte, 1<<16)
-	for {
-		n, err := backend.Read(packet)
-		if err != nil {
-			return
-		}
-		if _, err := door.WriteTo(packet[:n], client); err != nil {
-			return
-		}
-	}
 }
