@@ -141,3 +141,89 @@ func TestARefusedTemplateEndsTheJob(t *testing.T) {
 		t.Errorf("the message is %q", pj.Status.Message)
 	}
 }
+
+// edit changes the job as a person would, on its newest version.
+func (w *world) edit(change func(*kubeflowv1.PyTorchJob)) {
+	w.Helper()
+	w.Eventually("the job is edited", func() error {
+		pj := &kubeflowv1.PyTorchJob{}
+		if err := w.client.Get(context.Background(), client.ObjectKey{Namespace: w.Namespace, Name: "demo"}, pj); err != nil {
+			return err
+		}
+		change(pj)
+		return w.client.Update(context.Background(), pj)
+	})
+}
+
+func TestSuspendAndResume(t *testing.T) {
+	w := newWorld(t)
+	w.submit(gang(1, `sleep 600`))
+	first := w.until(kubeflowv1.JobRunning)
+	w.edit(func(pj *kubeflowv1.PyTorchJob) { pj.Spec.RunPolicy.Suspend = new(true) })
+	w.until(kubeflowv1.JobSuspended)
+	w.Eventually("nothing is left", func() error {
+		pods, err := w.Client.CoreV1().Pods(w.Namespace).List(context.Background(), metav1.ListOptions{})
+		if err == nil && len(pods.Items) > 0 {
+			err = fmt.Errorf("%d pods", len(pods.Items))
+		}
+		return err
+	})
+	w.edit(func(pj *kubeflowv1.PyTorchJob) { pj.Spec.RunPolicy.Suspend = new(false) })
+	again := w.until(kubeflowv1.JobRunning)
+	if again.Status.Attempt != 1 || again.Status.Retries != 0 || !again.Status.StartTime.After(first.Status.StartTime.Time) {
+		t.Errorf("attempt %d, %d retries, started %s after %s", again.Status.Attempt, again.Status.Retries, again.Status.StartTime, first.Status.StartTime)
+	}
+}
+
+func TestTheTTLRemovesTheJobAndItsChildren(t *testing.T) {
+	w := newWorld(t)
+	w.submit(gang(1, `true`, func(pj *kubeflowv1.PyTorchJob) { pj.Spec.RunPolicy.TTLSecondsAfterFinished = new(int32(2)) }))
+	w.Eventually("everything is gone", func() error {
+		pods, err := w.Client.CoreV1().Pods(w.Namespace).List(context.Background(), metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		err = w.client.Get(context.Background(), client.ObjectKey{Namespace: w.Namespace, Name: "demo"}, &kubeflowv1.PyTorchJob{})
+		if len(pods.Items) > 0 || client.IgnoreNotFound(err) != nil || err == nil {
+			return fmt.Errorf("%d pods; the job: %w", len(pods.Items), err)
+		}
+		return nil
+	})
+}
+
+func TestAQuotaIsWaitedOut(t *testing.T) {
+	w := newWorld(t)
+	w.Kubectl("create", "quota", "few", "--hard=pods=1")
+	w.Eventually("the quota is in force", func() error {
+		quota, err := w.Client.CoreV1().ResourceQuotas(w.Namespace).Get(context.Background(), "few", metav1.GetOptions{})
+		if err == nil && len(quota.Status.Hard) == 0 {
+			err = fmt.Errorf("not yet")
+		}
+		return err
+	})
+	w.submit(gang(1, `sleep 600`))
+	w.Eventually("the job says what it waits for", func() error {
+		if s := w.until(kubeflowv1.JobCreated).Status; !strings.Contains(s.Message, "exceeded quota") {
+			return fmt.Errorf("it says %q", s.Message)
+		}
+		return nil
+	})
+	w.Kubectl("delete", "quota", "few")
+	if s := w.until(kubeflowv1.JobRunning).Status; s.Message != "" || s.Retries != 0 {
+		t.Errorf("status: %+v", s)
+	}
+}
+
+func TestANamesakeIsWaitedOut(t *testing.T) {
+	w := newWorld(t)
+	w.submit(gang(1, `trap '' TERM; sleep 600 & wait; wait`))
+	old := w.until(kubeflowv1.JobRunning)
+	if err := w.client.Delete(context.Background(), old, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
+		t.Fatal(err)
+	}
+	w.submit(gang(1, `true`))
+	pj := w.until(kubeflowv1.JobSucceeded)
+	if s := pj.Status; pj.UID == old.UID || s.Retries+s.Disruptions+s.Attempt != 0 {
+		t.Errorf("status: %+v", s)
+	}
+}
