@@ -13,7 +13,7 @@ func (p *pass) count() {
 	var active int32
 	for _, role := range p.Job.Roles {
 		is := s.role(role.Name)
-		ended := is.Failed
+		was := *is
 		is.Active, is.Failed, is.Succeeded = 0, 0, int32(len(is.Done))
 		for _, r := range p.replicas {
 			if r.Role != role.Name || r.pod == nil || p.leaves(r.pod) {
@@ -27,7 +27,7 @@ func (p *pass) count() {
 		}
 		if s.Finished() {
 			// Pods of a finished job are removed; how it ended stays.
-			is.Failed = max(is.Failed, ended)
+			is.Failed, is.Succeeded = max(is.Failed, was.Failed), max(is.Succeeded, was.Succeeded)
 		}
 		active += is.Active
 	}
@@ -75,7 +75,7 @@ func (p *pass) holds(r replica) string {
 	switch rec := p.next().record(r.Replica); {
 	case p.done(r.Replica) || p.isLost(r.Replica):
 		return ""
-	case p.settled(r):
+	case p.settled(r), r.pod != nil && r.pod.DeletionTimestamp != nil:
 		return "its last pod is stopping"
 	case r.pod != nil:
 		return r.waiting

@@ -46,12 +46,20 @@ func (p *pass) begin() {
 		p.becomes(Created, "is created")
 		p.tell(JobsCreated)
 	}
-	if s.StartTime.IsZero() && !p.Job.Policy.Suspend && !s.Finished() {
-		s.StartTime = ceil(p.Now)
-	}
-	if len(s.Attempts) == 0 && !s.StartTime.IsZero() && !p.Job.Policy.Suspend && !s.Finished() {
-		s.openAttempt(p.Now)
-		p.recordSizes()
+	switch {
+	case s.Finished():
+		// Training Operator 1.9 forgets the time when an exit code ends a job; without one no TTL can end.
+		if s.CompletionTime.IsZero() {
+			s.CompletionTime = s.Conditions[len(s.Conditions)-1].LastTransition
+		}
+	case !p.Job.Policy.Suspend:
+		if s.StartTime.IsZero() {
+			s.StartTime = ceil(p.Now)
+		}
+		if len(s.Attempts) == 0 {
+			s.openAttempt(p.Now)
+			p.recordSizes()
+		}
 	}
 }
 

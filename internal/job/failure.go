@@ -38,11 +38,12 @@ var disruptions = []string{
 
 const reasonOOMKilled = "OOMKilled"
 
-// failureOf reads how a pod ended, nil if it did not end badly or the kubelet will restart it in place.
-func failureOf(pod *corev1.Pod, r Replica, main corev1.ContainerStatus) *Failure {
+// failureOf reads how a pod ended, nil if it did not end badly or the kubelet will restart it in place. One that is being
+// deleted before its training began has lost nothing: it is made again.
+func failureOf(pod *corev1.Pod, r Replica, main corev1.ContainerStatus, started bool) *Failure {
 	end := badEnd(pod, main)
 	ended := pod.Status.Phase == corev1.PodFailed || end != nil && pod.Spec.RestartPolicy == corev1.RestartPolicyNever
-	deleted := pod.DeletionTimestamp != nil
+	deleted := pod.DeletionTimestamp != nil && started
 	switch {
 	case !ended && !deleted:
 		return nil

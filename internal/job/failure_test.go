@@ -74,6 +74,7 @@ func TestFailures(t *testing.T) {
 		{"failed and no container did it", do(neverStarted, phase(corev1.PodFailed, "")), "Disruption: Worker 0 (pod demo-worker-0 on node n1) was disrupted (Disrupted)"},
 		{"the node came back and knows nothing", do(ended(137, "ContainerStatusUnknown"), phase(corev1.PodFailed, "")), "Disruption: Worker 0 (pod demo-worker-0 on node n1) was disrupted (Disrupted)"},
 		{"being deleted while it runs", do(deletedAt(epoch)), "Disruption: Worker 0 (pod demo-worker-0 on node n1) was disrupted (Deleted)"},
+		{"being deleted before its training began: nothing is lost", do(neverStarted, deletedAt(epoch)), ""},
 		{"ended by its deletion", do(ended(143, "Error"), phase(corev1.PodFailed, ""), deletedAt(epoch.Add(-time.Second))), "Disruption: Worker 0 (pod demo-worker-0 on node n1) was disrupted (Deleted)"},
 		{"failed before it was deleted", do(ended(1, "Error"), phase(corev1.PodFailed, ""), deletedAt(epoch.Add(time.Second))), "Application: Worker 0 (pod demo-worker-0 on node n1) exited with code 1"},
 		{"succeeded, then deleted", do(ended(0, "Completed"), phase(corev1.PodSucceeded, ""), deletedAt(epoch)), ""},

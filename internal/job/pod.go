@@ -37,7 +37,7 @@ func readPod(pod *corev1.Pod, r Replica, container string) evidence {
 		}
 		return e
 	}
-	e.failure = failureOf(pod, r, main)
+	e.failure = failureOf(pod, r, main, e.started)
 	if e.failure == nil && !e.running {
 		e.waiting = waitsFor(pod, container)
 	}

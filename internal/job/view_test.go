@@ -2,6 +2,7 @@ package job
 
 import (
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -45,5 +46,16 @@ func TestAStatusThatWasLostCatchesUpWithThePods(t *testing.T) {
 	rest(t, w)
 	if w.status.Attempt != 3 || len(w.pods) != 2 || !w.status.Is(Running) {
 		t.Errorf("attempt %d with %d pods", w.status.Attempt, len(w.pods))
+	}
+}
+
+// Training Operator 1.9 ends a job by an exit code without noting when.
+func TestAFinishedJobWithoutACompletionTimeExpiresToo(t *testing.T) {
+	w := newWorld(demo(1, func(j *Job) { j.Policy.TTLSecondsAfterFinished = ptr(int32(60)) }))
+	w.status.set(Created, "PyTorchJobCreated", "", epoch)
+	w.status.set(Failed, "PyTorchJobFailed", "", epoch)
+	d := decide(w)
+	if due := d.Status.condition(Failed).LastTransition.Add(60 * time.Second); !d.LookAgain.Equal(due) {
+		t.Errorf("looks again at %s, want %s", d.LookAgain, due)
 	}
 }
