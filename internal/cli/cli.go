@@ -45,7 +45,7 @@ func command(args []string) *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w; `%s --help` lists the flags", err, cmd.CommandPath())}
 	})
-	root.AddCommand(upCommand(), kubectlCommand(args), versionCommand())
+	root.AddCommand(upCommand(), kubectlCommand(args), flyteCommand(), versionCommand())
 	root.SetArgs(args)
 	return root
 }

@@ -34,12 +34,17 @@ func realKubectl(args []string) *cobra.Command {
 	})
 	before := cmd.PersistentPreRunE
 	cmd.PersistentPreRunE = func(c *cobra.Command, args []string) error {
-		if file, err := localKubeconfig(); err == nil && os.Getenv("KUBECONFIG") == "" && *flags.KubeConfig == "" {
-			*flags.KubeConfig = file
-		}
+		useLocalCluster(flags)
 		return before(c, args)
 	}
 	return cmd
+}
+
+// useLocalCluster lets a command speak to the local cluster, where one has been started and no other is named.
+func useLocalCluster(flags *genericclioptions.ConfigFlags) {
+	if file, err := localKubeconfig(); err == nil && os.Getenv("KUBECONFIG") == "" && *flags.KubeConfig == "" {
+		*flags.KubeConfig = file
+	}
 }
 
 // localKubeconfig is the kubeconfig of the local cluster in its usual place.

@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/yaml"
+
+	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
+	"github.com/trainyard/trainyard/flyte"
+)
+
+// flyteStatus tells what phase each Flyte derives from a job, and why.
+type flyteStatus struct {
+	file    string
+	cluster *genericclioptions.ConfigFlags
+}
+
+func flyteStatusCommand() *cobra.Command {
+	s := flyteStatus{cluster: genericclioptions.NewConfigFlags(true)}
+	cmd := &cobra.Command{
+		Use:   "status JOB | -f FILE",
+		Short: "Tell what phase Flyte 1 and Flyte 2 read from a job, and why",
+		Long: `Tell what phase Flyte 1 and Flyte 2 read from a job, and why.
+
+The job is a live one, named JOB, pytorchjob/JOB or tfjob/JOB, or one that was dumped with
+"kubectl get -o yaml", alone or in a list with its pods.`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if (s.file == "") == (len(args) == 0) || len(args) > 1 {
+				return usageError{errors.New("name one job, or a file with -f")}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			job, pods, err := s.find(cmd, args)
+			if err != nil {
+				return err
+			}
+			for _, dialect := range []flyte.Dialect{flyte.Flyte1, flyte.Flyte2} {
+				tellReading(cmd.OutOrStdout(), dialect, flyte.ReadPhase(job, pods, time.Now(), dialect))
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVarP(&s.file, "file", "f", "", `a dumped job; "-" reads standard input`)
+	s.cluster.AddFlags(cmd.Flags())
+	return cmd
+}
+
+func tellReading(out io.Writer, dialect flyte.Dialect, r flyte.Reading) {
+	fmt.Fprintf(out, "Flyte %s: %s\n", strings.TrimPrefix(string(dialect), "v"), r.Phase)
+	for _, line := range []struct{ name, text string }{{"code", r.Code}, {"message", r.Message}, {"why", r.Why}} {
+		if line.text != "" {
+			fmt.Fprintf(out, "  %-8s %s\n", line.name+":", line.text)
+		}
+	}
+}
+
+func (s *flyteStatus) find(cmd *cobra.Command, args []string) (flyte.Manifest, []corev1.Pod, error) {
+	if s.file != "" {
+		data, err := readInput(cmd, s.file)
+		if err != nil {
+			return nil, nil, err
+		}
+		job, pods, err := readDump(data)
+		if err != nil {
+			return nil, nil, usageError{fmt.Errorf("reading %s: %w", s.file, err)}
+		}
+		return job, pods, nil
+	}
+	return s.live(cmd.Context(), args[0])
+}
+
+// live reads a job and its pods from the cluster.
+func (s *flyteStatus) live(ctx context.Context, name string) (flyte.Manifest, []corev1.Pod, error) {
+	useLocalCluster(s.cluster)
+	config, err := s.cluster.ToRESTConfig()
+	if err != nil {
+		return nil, nil, usageError{fmt.Errorf("finding the cluster: %w", err)}
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	namespace, _, err := s.cluster.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return nil, nil, usageError{fmt.Errorf("finding the namespace: %w", err)}
+	}
+	kind, name, named := strings.Cut(name, "/")
+	if !named {
+		kind, name = "", kind
+	}
+	for _, resource := range []string{"pytorchjobs", "tfjobs"} {
+		if kind != "" && strings.TrimSuffix(strings.ToLower(kind), "s")+"s" != resource {
+			continue
+		}
+		object, err := client.Resource(kubeflowv1.GroupVersion.WithResource(resource)).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("reading job %s: %w", name, err)
+		}
+		pods, err := client.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(namespace).
+			List(ctx, metav1.ListOptions{LabelSelector: kubeflowv1.LabelJobName + "=" + name})
+		if err != nil {
+			return nil, nil, fmt.Errorf("reading the pods of job %s: %w", name, err)
+		}
+		return fromObjects(append(pods.Items, *object))
+	}
+	return nil, nil, fmt.Errorf("there is no PyTorchJob or TFJob %s in namespace %s", name, namespace)
+}
+
+// readDump reads what kubectl printed: a job, or a list of objects with a job in it.
+func readDump(data []byte) (flyte.Manifest, []corev1.Pod, error) {
+	var content map[string]any
+	if err := yaml.Unmarshal(data, &content); err != nil {
+		return nil, nil, err
+	}
+	object := &unstructured.Unstructured{Object: content}
+	if !object.IsList() {
+		return fromObjects([]unstructured.Unstructured{*object})
+	}
+	list, err := object.ToList()
+	if err != nil {
+		return nil, nil, err
+	}
+	return fromObjects(list.Items)
+}
+
+// fromObjects finds the job and the pods among objects.
+func fromObjects(objects []unstructured.Unstructured) (job flyte.Manifest, pods []corev1.Pod, err error) {
+	for _, object := range objects {
+		switch object.GetKind() {
+		case "Pod":
+			var pod corev1.Pod
+			if err := convert(object, &pod); err != nil {
+				return nil, nil, err
+			}
+			pods = append(pods, pod)
+		case "PyTorchJob":
+			job = &kubeflowv1.PyTorchJob{}
+			err = convert(object, job)
+		case "TFJob":
+			job = &kubeflowv1.TFJob{}
+			err = convert(object, job)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	if job == nil {
+		return nil, nil, errors.New("there is no PyTorchJob and no TFJob in it")
+	}
+	return job, pods, nil
+}
+
+func convert(object unstructured.Unstructured, into any) error {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, into); err != nil {
+		return fmt.Errorf("reading %s %s: %w", object.GetKind(), object.GetName(), err)
+	}
+	return nil
+}

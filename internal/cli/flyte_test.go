@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// outcome runs a command line and gives what it prints and its exit code.
+func outcome(t *testing.T, stdin string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	cmd := command(args)
+	cmd.SetIn(strings.NewReader(stdin))
+	cmd.SetOut(&out)
+	cmd.SetErr(&errOut)
+	switch err := cmd.Execute(); {
+	case err == nil:
+	case errors.As(err, new(usageError)):
+		code = exitUsage
+		errOut.WriteString(err.Error())
+	default:
+		code = exitFailed
+		errOut.WriteString(err.Error())
+	}
+	return out.String(), errOut.String(), code
+}
+
+// The custom of Elastic(nnodes=2, nproc_per_node=2, run_policy=RunPolicy("all", backoff 4, ttl 100, deadline 200)).
+const elasticTask = `{"type":"pytorch","taskTypeVersion":1,"container":{"image":"example.com/train","args":["pyflyte-execute"]},
+"custom":{"workerReplicas":{"replicas":2},"runPolicy":{"cleanPodPolicy":"CLEANPOD_POLICY_ALL","ttlSecondsAfterFinished":100,
+"activeDeadlineSeconds":200,"backoffLimit":4},"elasticConfig":{"rdzvBackend":"c10d","minReplicas":2,"maxReplicas":2,"nprocPerNode":2,"maxRestarts":3}}}`
+
+func TestFlyteRenderPrintsTheJobOfATask(t *testing.T) {
+	out, _, code := outcome(t, elasticTask, "flyte", "render", "-f", "-", "--name", "a1", "-n", "flytesnacks-development")
+	if code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+	for _, line := range []string{
+		"kind: PyTorchJob", "name: a1", "namespace: flytesnacks-development", "cleanPodPolicy: All", "ttlSecondsAfterFinished: 100",
+		"activeDeadlineSeconds: 200", "backoffLimit: 4", "minReplicas: 2", "image: example.com/train",
+	} {
+		if !strings.Contains(out, line) {
+			t.Errorf("the manifest lacks %q:\n%s", line, out)
+		}
+	}
+	if strings.Contains(out, "status:") || strings.Contains(out, "creationTimestamp") {
+		t.Errorf("the manifest has what only a cluster fills in:\n%s", out)
+	}
+}
+
+func TestFlyteLintTellsWhatSurprises(t *testing.T) {
+	out, stderr, code := outcome(t, elasticTask, "flyte", "lint", "-f", "-")
+	if code != exitFailed || !strings.Contains(out, "backoffLimit") || !strings.Contains(stderr, "warnings") {
+		t.Errorf("exit code %d, printed %q and %q", code, out, stderr)
+	}
+}
+
+func TestFlyteStatusReadsADump(t *testing.T) {
+	dump := `
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: a1, creationTimestamp: "2026-01-01T00:00:00Z"}
+spec: {pytorchReplicaSpecs: {}}
+status:
+  startTime: "2026-01-01T00:00:00Z"
+  completionTime: "2026-01-01T00:10:00Z"
+  conditions:
+  - {type: Created, status: "True", lastTransitionTime: "2026-01-01T00:00:00Z"}
+  - {type: Running, status: "False", lastTransitionTime: "2026-01-01T00:00:01Z"}
+  - {type: Succeeded, status: "True", lastTransitionTime: "2026-01-01T00:10:00Z"}
+`
+	out, stderr, code := outcome(t, dump, "flyte", "status", "-f", "-")
+	if code != 0 || !strings.Contains(out, "Flyte 1: Success") || !strings.Contains(out, "Flyte 2: Success") || !strings.Contains(out, "why:") {
+		t.Errorf("exit code %d, printed:\n%s%s", code, out, stderr)
+	}
+}
+
+func TestFlyteRefusesBadInputInOneSentence(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "missing.json")
+	unknown := filepath.Join(t.TempDir(), "unknown.json")
+	if err := os.WriteFile(unknown, []byte(`{"type":"pytorch","taskTypeVersion":1,"custom":{"runPolicy":{"cleanPodPolicy":"CLEANPOD_POLICY_SOME"}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"no file", []string{"flyte", "render"}, "no file is named"},
+		{"a file that is not there", []string{"flyte", "render", "-f", missing}, "no such file"},
+		{"an unknown policy", []string{"flyte", "render", "-f", unknown}, "CLEANPOD_POLICY_SOME"},
+		{"an unknown dialect", []string{"flyte", "lint", "-f", unknown, "--dialect", "v3"}, `no dialect "v3"`},
+		{"a job and a file", []string{"flyte", "status", "a1", "-f", unknown}, "name one job, or a file"},
+		{"a dump without a job", []string{"flyte", "status", "-f", unknown}, "no PyTorchJob and no TFJob"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, stderr, code := outcome(t, "", c.args...)
+			if code != exitUsage || !strings.Contains(stderr, c.want) || strings.Contains(stderr, "\n") {
+				t.Errorf("exit code %d, said %q", code, stderr)
+			}
+		})
+	}
+}
