@@ -1,0 +1,133 @@
+// Package document reads files of manifests and remembers where in the file everything stands, so that what is said about
+// a field can be said with its line.
+package document
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	k8syaml "sigs.k8s.io/yaml"
+)
+
+// Document is one object of a file.
+type Document struct {
+	// File is the name it was read from, "-" for standard input.
+	File string
+	// Object is what the API server would be given.
+	Object *unstructured.Unstructured
+	// Node is the same as it is written, comments included. Its line numbers are those of the file.
+	Node *yaml.Node
+}
+
+// Error is a mistake of the file itself, at a line if one is known.
+type Error struct {
+	File string
+	Line int
+	Err  error
+}
+
+func (e *Error) Error() string {
+	if e.Line == 0 {
+		return fmt.Sprintf("%s: %v", e.File, e.Err)
+	}
+	return fmt.Sprintf("%s:%d: %v", e.File, e.Line, e.Err)
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Read reads all objects of a file; "-" is standard input.
+func Read(file string, stdin io.Reader) ([]*Document, error) {
+	var text []byte
+	var err error
+	if file == "-" {
+		text, err = io.ReadAll(stdin)
+	} else {
+		text, err = os.ReadFile(file)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the manifest: %w", err)
+	}
+	return Parse(file, string(text))
+}
+
+// Parse reads all objects of a text, and as many as it can of one with mistakes: the error joins them all.
+func Parse(file, text string) ([]*Document, error) {
+	var all []*Document
+	var mistakes []error
+	for _, part := range split(text) {
+		doc, err := parse(file, part)
+		if err != nil {
+			mistakes = append(mistakes, err)
+		} else if doc != nil {
+			all = append(all, doc)
+		}
+	}
+	if len(all) == 0 && len(mistakes) == 0 {
+		mistakes = append(mistakes, &Error{File: file, Err: errors.New("the file has no object in it")})
+	}
+	return all, errors.Join(mistakes...)
+}
+
+// split cuts a text at its document marks. Every part begins with as many empty lines as stand before it in the file, so
+// that any parser counts its lines right.
+func split(text string) []string {
+	var parts []string
+	var part strings.Builder
+	lines := strings.SplitAfter(text, "\n")
+	for n, line := range lines {
+		if strings.TrimRight(line, " \t\r\n") == "---" || strings.HasPrefix(line, "--- ") {
+			parts = append(parts, part.String())
+			part.Reset()
+			part.WriteString(strings.Repeat("\n", n+1))
+			continue
+		}
+		part.WriteString(line)
+	}
+	return append(parts, part.String())
+}
+
+func parse(file, text string) (*Document, error) {
+	var node yaml.Node
+	if err := yaml.Unmarshal([]byte(text), &node); err != nil {
+		return nil, located(file, err)
+	}
+	if len(node.Content) == 0 || node.Content[0].Tag == "!!null" {
+		return nil, nil
+	}
+	root := node.Content[0]
+	if root.Kind != yaml.MappingNode {
+		return nil, &Error{file, root.Line, errors.New("an object is expected, with apiVersion, kind, metadata and spec")}
+	}
+	data, err := k8syaml.YAMLToJSONStrict([]byte(text))
+	if err != nil {
+		return nil, located(file, err)
+	}
+	object := &unstructured.Unstructured{}
+	if err := object.UnmarshalJSON(data); err != nil {
+		return nil, &Error{file, root.Line, errors.New("the object has no kind: add kind and apiVersion")}
+	}
+	if object.GetAPIVersion() == "" {
+		return nil, &Error{file, root.Line, fmt.Errorf("the %s has no apiVersion: add it", object.GetKind())}
+	}
+	return &Document{File: file, Object: object, Node: root}, nil
+}
+
+// located takes the line out of a parser's words.
+func located(file string, err error) error {
+	words := err.Error()
+	for _, noise := range []string{"error converting YAML to JSON: ", "yaml: ", "unmarshal errors:\n  "} {
+		words = strings.TrimPrefix(words, noise)
+	}
+	words, _, _ = strings.Cut(words, "\n")
+	e := &Error{File: file, Err: errors.New(words)}
+	if _, scanErr := fmt.Sscanf(words, "line %d:", &e.Line); scanErr == nil {
+		_, rest, _ := strings.Cut(words, ": ")
+		e.Err = errors.New(rest)
+	}
+	return e
+}

@@ -1,0 +1,76 @@
+package document
+
+import (
+	"testing"
+)
+
+const file = `# two objects
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: a}
+---
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata:
+  name: demo
+  labels:
+    app.kubernetes.io/name: demo
+spec:
+  pytorchReplicaSpecs:
+    Master:
+      template: &pod
+        spec:
+          containers:
+          - name: pytorch
+          - name: sidecar
+            image: x
+    Worker:
+      template: *pod
+`
+
+func TestLines(t *testing.T) {
+	docs, err := Parse("job.yaml", file)
+	if err != nil || len(docs) != 2 {
+		t.Fatalf("%d documents, %v", len(docs), err)
+	}
+	for _, row := range []struct {
+		path string
+		line int
+	}{
+		{"", 6},
+		{"kind", 7},
+		{"metadata.name", 9},
+		{"metadata.labels.app.kubernetes.io/name", 11},
+		{"metadata.labels[app.kubernetes.io/name]", 11},
+		{"spec.pytorchReplicaSpecs[Worker]", 21},
+		{"spec.pytorchReplicaSpecs.Master.template.spec.containers[1].image", 20},
+		{"spec.pytorchReplicaSpecs.Worker.template.spec.containers[1].image", 20},
+		{"spec.runPolicy.backoffLimit", 12},
+		{"spec.pytorchReplicaSpecs.Master.template.spec.containers[7]", 17},
+	} {
+		t.Run(row.path, func(t *testing.T) {
+			if got := docs[1].Line(row.path); got != row.line {
+				t.Errorf("line %d, want %d", got, row.line)
+			}
+		})
+	}
+}
+
+func TestMistakesHaveLines(t *testing.T) {
+	for _, row := range []struct{ name, text, says string }{
+		{"nothing", "# only a comment\n", "f: the file has no object in it"},
+		{"not an object", "---\n- a\n", "f:2: an object is expected, with apiVersion, kind, metadata and spec"},
+		{"no kind", "---\napiVersion: v1\n", "f:2: the object has no kind: add kind and apiVersion"},
+		{"no apiVersion", "kind: Pod\n", "f:1: the Pod has no apiVersion: add it"},
+		{"a key twice", "apiVersion: v1\nkind: Pod\nkind: Pod\n", `f:3: key "kind" already set in map`},
+		{"a tab", "apiVersion: v1\n\tkind: Pod\n", "f:2: found a tab character that violates indentation"},
+		{"two mistakes", "kind: Pod\n---\nkind: Job\n", "f:1: the Pod has no apiVersion: add it\nf:3: the Job has no apiVersion: add it"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			_, err := Parse("f", row.text)
+			if err == nil || err.Error() != row.says {
+				t.Errorf("got  %v\nwant %s", err, row.says)
+			}
+		})
+	}
+}

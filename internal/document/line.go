@@ -1,0 +1,67 @@
+package document
+
+import (
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Line is where a field stands, by its path as the API server writes it: spec.a[0].b, spec.a[key]. Of a path that is not
+// there it is the line of the last part that is.
+func (d *Document) Line(path string) int {
+	line, node := d.Node.Line, d.Node
+	for path != "" {
+		for node.Kind == yaml.AliasNode {
+			node = node.Alias
+		}
+		key, value, rest := step(node, path)
+		if value == nil {
+			break
+		}
+		line, node, path = key.Line, value, rest
+	}
+	return line
+}
+
+// step goes one part of a path down. A key may have dots in it, so the longest that fits is taken.
+func step(node *yaml.Node, path string) (key, value *yaml.Node, rest string) {
+	path = strings.TrimPrefix(path, ".")
+	if inside, after, ok := strings.Cut(strings.TrimPrefix(path, "["), "]"); ok && strings.HasPrefix(path, "[") {
+		if node.Kind == yaml.SequenceNode {
+			if i, err := strconv.Atoi(inside); err == nil && i >= 0 && i < len(node.Content) {
+				return node.Content[i], node.Content[i], after
+			}
+			return nil, nil, ""
+		}
+		key, value = find(node, inside)
+		return key, value, after
+	}
+	for end := len(path); end > 0; end = strings.LastIndexAny(path[:end], ".[") {
+		if key, value = find(node, path[:end]); value != nil {
+			return key, value, path[end:]
+		}
+	}
+	return nil, nil, ""
+}
+
+func find(node *yaml.Node, name string) (key, value *yaml.Node) {
+	if node.Kind != yaml.MappingNode {
+		return nil, nil
+	}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		if node.Content[i].Value == name {
+			return node.Content[i], node.Content[i+1]
+		}
+		if node.Content[i].Tag == "!!merge" {
+			merged := node.Content[i+1]
+			if merged.Kind == yaml.AliasNode {
+				merged = merged.Alias
+			}
+			if k, v := find(merged, name); v != nil {
+				return k, v
+			}
+		}
+	}
+	return nil, nil
+}
