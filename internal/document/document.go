@@ -100,6 +100,9 @@ func parse(file, text string) (*Document, error) {
 		return nil, nil
 	}
 	root := node.Content[0]
+	if root.HeadComment == "" {
+		root.HeadComment = node.HeadComment
+	}
 	if root.Kind != yaml.MappingNode {
 		return nil, &Error{file, root.Line, errors.New("an object is expected, with apiVersion, kind, metadata and spec")}
 	}

@@ -1,0 +1,161 @@
+package lint
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
+)
+
+// job is what advice is about, whatever the kind.
+type job struct {
+	policy    kubeflowv1.LifecyclePolicy
+	flat      kubeflowv1.LifecyclePolicy
+	rolesAt   string
+	roles     map[kubeflowv1.ReplicaType]*kubeflowv1.ReplicaSpec
+	container string
+	restart   kubeflowv1.RestartPolicy
+	// told are the variables that differ from replica to replica.
+	told []string
+}
+
+// advise warns of what the API server accepts and a person may not have meant.
+func (c *checker) advise() error {
+	j, err := c.read()
+	if err != nil || j == nil {
+		return err
+	}
+	c.adviseRetries(j)
+	c.adviseEnd(j)
+	c.adviseLayout(j)
+	for _, name := range slices.Sorted(maps.Keys(j.roles)) {
+		if role := j.roles[name]; role != nil {
+			c.adviseTemplate(j, fmt.Sprintf("%s.%s.template.spec", j.rolesAt, name), &role.Template.Spec)
+		}
+	}
+	return nil
+}
+
+func (c *checker) read() (*job, error) {
+	convert := func(into any) error {
+		return runtime.DefaultUnstructuredConverter.FromUnstructured(c.doc.Object.Object, into)
+	}
+	switch c.doc.Object.GetKind() {
+	case kubeflowv1.PyTorchJobKind:
+		var pj kubeflowv1.PyTorchJob
+		if err := convert(&pj); err != nil {
+			return nil, fmt.Errorf("reading the PyTorchJob: %w", err)
+		}
+		return &job{
+			policy: kubeflowv1.EffectivePolicy(pj.Spec.RunPolicy.LifecyclePolicy, pj.Spec.LifecyclePolicy), flat: pj.Spec.LifecyclePolicy,
+			rolesAt: "spec.pytorchReplicaSpecs", roles: pj.Spec.PyTorchReplicaSpecs, container: kubeflowv1.PyTorchContainer,
+			restart: kubeflowv1.RestartPolicyOnFailure, told: []string{"RANK", "PET_NODE_RANK"},
+		}, nil
+	case kubeflowv1.TFJobKind:
+		var tf kubeflowv1.TFJob
+		if err := convert(&tf); err != nil {
+			return nil, fmt.Errorf("reading the TFJob: %w", err)
+		}
+		return &job{
+			policy: kubeflowv1.EffectivePolicy(tf.Spec.RunPolicy.LifecyclePolicy, tf.Spec.LifecyclePolicy), flat: tf.Spec.LifecyclePolicy,
+			rolesAt: "spec.tfReplicaSpecs", roles: tf.Spec.TFReplicaSpecs, container: kubeflowv1.TFContainer,
+			restart: kubeflowv1.RestartPolicyNever, told: []string{"TF_CONFIG"},
+		}, nil
+	}
+	return nil, nil
+}
+
+// at is the path of a policy, where it is set.
+func (c *checker) at(policy string) string {
+	path := "spec.runPolicy." + policy
+	if spec, _ := c.doc.Object.Object["spec"].(map[string]any); spec != nil && spec[policy] != nil {
+		path = "spec." + policy
+	}
+	return path
+}
+
+func (c *checker) adviseRetries(j *job) {
+	retries, always := false, true
+	for _, role := range j.roles {
+		policy := j.restart
+		if role != nil && role.RestartPolicy != "" {
+			policy = role.RestartPolicy
+		}
+		retries = retries || policy != kubeflowv1.RestartPolicyNever
+		always = always && policy != kubeflowv1.RestartPolicyNever && policy != kubeflowv1.RestartPolicyExitCode
+	}
+	switch limit := j.policy.BackoffLimit; {
+	case limit == nil && always && j.policy.ActiveDeadlineSeconds == nil:
+		c.warn("spec.runPolicy.backoffLimit", "there is neither a backoffLimit nor a deadline, so a training that always fails is restarted for ever")
+	case limit != nil && *limit > 0 && !retries:
+		c.warn(c.at("backoffLimit"), "it has no effect: every role has restartPolicy Never, so the first failure ends the job")
+	}
+}
+
+func (c *checker) adviseEnd(j *job) {
+	if j.policy.CleanPodPolicy != nil && *j.policy.CleanPodPolicy == kubeflowv1.CleanPodPolicyNone {
+		c.warn(c.at("cleanPodPolicy"), "None lets pods that still run go on after the job's end, with the GPUs they hold: Running stops them and keeps the logs of the others")
+	}
+	if ttl := j.policy.TTLSecondsAfterFinished; ttl != nil && *ttl < 60 {
+		c.warn(c.at("ttlSecondsAfterFinished"), "the job and its logs are deleted %d s after its end, before somebody can look at them", *ttl)
+	}
+}
+
+// adviseLayout names what is written as older versions had it.
+func (c *checker) adviseLayout(j *job) {
+	var flat []string
+	for name, set := range map[string]bool{
+		"cleanPodPolicy": j.flat.CleanPodPolicy != nil, "ttlSecondsAfterFinished": j.flat.TTLSecondsAfterFinished != nil,
+		"activeDeadlineSeconds": j.flat.ActiveDeadlineSeconds != nil, "backoffLimit": j.flat.BackoffLimit != nil,
+	} {
+		if set {
+			flat = append(flat, name)
+		}
+	}
+	slices.SortFunc(flat, func(a, b string) int { return c.doc.Line("spec."+a) - c.doc.Line("spec."+b) })
+	if len(flat) > 0 {
+		c.warn("spec."+flat[0], "today's place of %s is spec.runPolicy: `trainyard convert` moves %s there", strings.Join(flat, ", "), it(flat))
+	}
+	if version := c.doc.Object.GetAPIVersion(); version != kubeflowv1.GroupVersion.String() {
+		c.warn("apiVersion", "%s is an old version of %s: `trainyard convert` rewrites it", version, kubeflowv1.GroupVersion)
+	}
+}
+
+func it(names []string) string {
+	if len(names) == 1 {
+		return "it"
+	}
+	return "them"
+}
+
+func (c *checker) adviseTemplate(j *job, path string, pod *corev1.PodSpec) {
+	if pod.RestartPolicy != "" {
+		c.warn(path+".restartPolicy", "it has no effect: the role's restartPolicy counts, next to template")
+	}
+	named := slices.ContainsFunc(pod.Containers, func(container corev1.Container) bool { return container.Name == j.container })
+	if len(pod.Containers) > 1 && !named {
+		c.warn(path+".containers", "none is named %s, so %s is taken for the one that trains", j.container, pod.Containers[0].Name)
+	}
+	volumes := map[string]bool{}
+	for _, v := range pod.Volumes {
+		volumes[v.Name] = true
+	}
+	for i, container := range pod.Containers {
+		at := fmt.Sprintf("%s.containers[%d]", path, i)
+		for n, mount := range container.VolumeMounts {
+			if !volumes[mount.Name] {
+				c.add(Error, fmt.Sprintf("%s.volumeMounts[%d]", at, n), "there is no volume %s: add it to volumes", mount.Name)
+			}
+		}
+		for n, e := range container.Env {
+			if slices.Contains(j.told, e.Name) {
+				c.warn(fmt.Sprintf("%s.env[%d]", at, n), "every replica of the role gets this %s: leave it out, and each gets its own", e.Name)
+			}
+		}
+	}
+}

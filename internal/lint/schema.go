@@ -1,0 +1,169 @@
+package lint
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+
+	"github.com/trainyard/trainyard/api/crds"
+)
+
+// check does with an object what an API server does before it stores it. It answers whether it is a training job: others
+// are another API server's to judge.
+func (c *checker) check(ctx context.Context) (isJob bool, err error) {
+	gvk := c.doc.Object.GroupVersionKind()
+	if gvk.Group != "kubeflow.org" && gvk.Group != "trainer.kubeflow.org" {
+		return false, nil
+	}
+	s, known, err := definition(gvk)
+	if err != nil {
+		return false, err
+	}
+	if s == nil {
+		c.add(Error, "kind", "there is no %s in %s: there is %s", gvk.Kind, gvk.GroupVersion(), strings.Join(known, ", "))
+		return false, nil
+	}
+	props := &apiextensions.JSONSchemaProps{}
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(s, props, nil); err != nil {
+		return true, fmt.Errorf("reading the definition of %s: %w", gvk.Kind, err)
+	}
+	return true, c.admit(ctx, props)
+}
+
+func (c *checker) admit(ctx context.Context, props *apiextensions.JSONSchemaProps) error {
+	s, err := structural.NewStructural(props)
+	if err != nil {
+		return err
+	}
+	validator, _, err := validation.NewSchemaValidator(props)
+	if err != nil {
+		return err
+	}
+	object := c.doc.Object.DeepCopy().Object
+	if c.doc.Object.GetName() == "" && c.doc.Object.GetGenerateName() == "" {
+		c.add(Error, "metadata.name", "the job has no name: add metadata.name")
+	}
+	for _, path := range pruning.PruneWithOptions(object, s, true, structural.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}) {
+		c.unknown(s, path)
+	}
+	defaulting.Default(object, s)
+	errs := validation.ValidateCustomResource(nil, object, validator)
+	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, s, object)...)
+	if len(errs) == 0 && c.doc.Object.GetName() != "" {
+		errs, _ = cel.NewValidator(s, true, celconfig.PerCallLimit).Validate(ctx, nil, s, object, nil, celconfig.RuntimeCELCostBudget)
+	}
+	for _, e := range errs {
+		c.refusal(e)
+	}
+	if len(errs) == 0 {
+		return c.advise()
+	}
+	return nil
+}
+
+// refusal is an error of the API server, without the path that stands before it and twice in it.
+func (c *checker) refusal(e *field.Error) {
+	words := strings.TrimPrefix(e.ErrorBody(), "Invalid value: ")
+	words = strings.TrimPrefix(words, `"object": `)
+	words = strings.ReplaceAll(words, e.Field+" in body ", "it ")
+	if e.Type == field.ErrorTypeTypeInvalid {
+		_, words, _ = strings.Cut(strings.TrimSuffix(words, fmt.Sprintf(": %q", e.BadValue)), ": ")
+	}
+	c.add(Error, strings.TrimPrefix(e.Field, "<nil>."), "%s", words)
+}
+
+// definition is the schema of a kind, nil where there is none, and the names of those there are.
+func definition(gvk schema.GroupVersionKind) (*apiextensionsv1.JSONSchemaProps, []string, error) {
+	definitions, err := crds.All()
+	if err != nil {
+		return nil, nil, err
+	}
+	var known []string
+	for _, crd := range definitions {
+		for _, version := range crd.Spec.Versions {
+			known = append(known, fmt.Sprintf("%s in %s/%s", crd.Spec.Names.Kind, crd.Spec.Group, version.Name))
+			if crd.Spec.Group == gvk.Group && crd.Spec.Names.Kind == gvk.Kind && version.Name == gvk.Version && version.Served {
+				return version.Schema.OpenAPIV3Schema, nil, nil
+			}
+		}
+	}
+	return nil, known, nil
+}
+
+// unknown reports a field that the API server would drop, and the one that may be meant.
+func (c *checker) unknown(s *structural.Structural, path string) {
+	cut := strings.LastIndex(path, ".")
+	parent, name := path[:max(cut, 0)], path[cut+1:]
+	if near := nearest(name, fields(s, parent)); near != "" {
+		c.add(Error, path, "there is no such field: did you mean %s?", near)
+		return
+	}
+	c.add(Error, path, "there is no such field")
+}
+
+// fields are the names that may stand at a path.
+func fields(s *structural.Structural, path string) []string {
+	for part := range strings.FieldsFuncSeq(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' }) {
+		next, known := s.Properties[part]
+		switch {
+		case known:
+			s = &next
+		case s.Items != nil:
+			s = s.Items
+		case s.AdditionalProperties != nil && s.AdditionalProperties.Structural != nil:
+			s = s.AdditionalProperties.Structural
+		default:
+			return nil
+		}
+	}
+	var names []string
+	for name := range s.Properties {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// nearest is the name that differs by the fewest letters, if they are few.
+func nearest(name string, names []string) string {
+	best, least := "", max(2, len(name)/3)+1
+	for _, candidate := range names {
+		if d := distance(strings.ToLower(name), strings.ToLower(candidate)); d < least {
+			best, least = candidate, d
+		}
+	}
+	return best
+}
+
+// distance is the number of letters to add, drop or change.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost = 1 + min(diagonal, row[j], row[j+1])
+			}
+			diagonal, row[j+1] = row[j+1], cost
+		}
+	}
+	return row[len(b)]
+}
