@@ -1,0 +1,123 @@
+package simulation
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/trainyard/trainyard/internal/job"
+)
+
+// Life is how a job lived.
+type Life struct {
+	Moments []Moment `json:"moments"`
+	Runs    []Run    `json:"runs"`
+	Verdict string   `json:"verdict"`
+	// Message is why, or what the job is doing when the simulation ends.
+	Message     string        `json:"message"`
+	Length      time.Duration `json:"length"`
+	Attempts    int32         `json:"attempts"`
+	Retries     int32         `json:"retries"`
+	Disruptions int32         `json:"disruptions"`
+}
+
+// Moment is something that happened at a time.
+type Moment struct {
+	At   time.Duration `json:"at"`
+	Kind Kind          `json:"kind"`
+	Text string        `json:"text"`
+}
+
+// Kind says whose doing a moment is.
+type Kind string
+
+// Whose doing a moment is.
+const (
+	// Script: it was in the script, or the training came to its end.
+	FromScript Kind = "script"
+	// Told: the operator tells it as an event.
+	Told Kind = "told"
+	// Done: the operator did it to the pods.
+	Done Kind = "done"
+)
+
+// Run is one run of a replica's training.
+type Run struct {
+	Replica string        `json:"replica"`
+	Attempt int32         `json:"attempt"`
+	Start   time.Duration `json:"start"`
+	End     time.Duration `json:"end"`
+	// Code is how it exited; -1 for one that was stopped or still runs.
+	Code int32 `json:"code"`
+}
+
+// verdictOf names the end of a job, or that there is none.
+func (l *Life) conclude(s job.Status, gone bool) {
+	l.Attempts, l.Retries, l.Disruptions = s.Attempt+1, s.Retries, s.Disruptions
+	switch {
+	case s.Is(job.Succeeded):
+		l.Verdict = "Succeeded"
+	case s.Is(job.Failed):
+		l.Verdict = "Failed"
+	case s.Is(job.Suspended):
+		l.Verdict = "Suspended"
+	default:
+		l.Verdict = "Unfinished"
+	}
+	if s.Finished() {
+		l.Length = s.CompletionTime.Sub(epoch)
+		l.Message = s.Attempts[len(s.Attempts)-1].Message
+	} else {
+		l.Message = s.Message
+	}
+	if gone {
+		l.Message += "; the job was deleted by its TTL"
+	}
+}
+
+// String is the life as a person reads it.
+func (l *Life) String() string {
+	var out strings.Builder
+	last := time.Duration(-1)
+	for _, m := range l.Moments {
+		at := ""
+		if m.At != last {
+			at, last = short(m.At), m.At
+		}
+		mark := map[Kind]string{FromScript: "! ", Told: "", Done: "  "}[m.Kind]
+		fmt.Fprintf(&out, "%9s  %s%s\n", at, mark, m.Text)
+	}
+	fmt.Fprintf(&out, "\n%s\n", l.summary())
+	return out.String()
+}
+
+func (l *Life) summary() string {
+	counts := fmt.Sprintf("%s, %s, %s", count(l.Attempts, "attempt", "attempts"), count(l.Retries, "retry", "retries"), count(l.Disruptions, "disruption", "disruptions"))
+	switch l.Verdict {
+	case "Succeeded", "Failed":
+		return fmt.Sprintf("%s after %s: %s.", l.Verdict, short(l.Length), counts)
+	case "Suspended":
+		return fmt.Sprintf("Suspended, and nothing will resume it: %s.", counts)
+	default:
+		return fmt.Sprintf("Not finished after %s: %s.", short(l.Length), counts)
+	}
+}
+
+func count(n int32, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// short is a duration without its zeros: 1h, not 1h0m0s.
+func short(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}

@@ -1,0 +1,174 @@
+package simulation
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/trainyard/trainyard/internal/job"
+)
+
+// Script is what happens to a job, one sentence each.
+type Script []Happening
+
+// Happening is one thing that happens.
+type Happening struct {
+	// Who is a replica as in worker-1, a role, "job" or "operator".
+	Who  string
+	What What
+	// Number is the exit code, or the number of replicas.
+	Number int32
+	// At is when it happens, from the job's creation. With Each it is how long the replica has run, in every run anew.
+	At   time.Duration
+	Each bool
+	// Until is when it is over, for an operator that is down.
+	Until time.Duration
+}
+
+// What is a thing that can happen.
+type What string
+
+// What can happen.
+const (
+	Exits   What = "exits"
+	OOM     What = "runs out of memory"
+	Evicted What = "is evicted"
+	Deleted What = "is deleted"
+	Scales  What = "scales to"
+	Suspend What = "is suspended"
+	Resume  What = "is resumed"
+	Down    What = "is down"
+)
+
+// Grammar is what a sentence of a script may be, for people.
+const Grammar = `  worker-1 exits 137 at 30s          once, 30 s after the job was created
+  worker-1 exits 1 after 10s         each time it has run for 10 s
+  worker-1 runs out of memory at 1m
+  worker-1 is evicted at 1m
+  worker-1 is deleted at 1m
+  worker scales to 4 at 5m
+  job is suspended at 1m
+  job is resumed at 2m
+  operator is down from 10s to 40s`
+
+// ParseScript reads a script: a sentence a line. Empty lines, and what follows a #, are left out.
+func ParseScript(text string) (Script, error) {
+	var script Script
+	for n, line := range strings.Split(text, "\n") {
+		line, _, _ = strings.Cut(line, "#")
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		h, err := ParseHappening(line)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", n+1, err)
+		}
+		script = append(script, h)
+	}
+	return script, nil
+}
+
+// ParseHappening reads one sentence.
+func ParseHappening(sentence string) (Happening, error) {
+	words := strings.Fields(sentence)
+	wrong := func(why string) (Happening, error) {
+		return Happening{}, fmt.Errorf("%q: %s; say it as in %q", strings.Join(strings.Fields(sentence), " "), why, "worker-1 exits 137 at 30s")
+	}
+	if len(words) < 3 {
+		return wrong("too short")
+	}
+	h := Happening{Who: strings.ToLower(words[0])}
+	rest := strings.Join(words[1:], " ")
+	for _, what := range []What{Exits, OOM, Evicted, Deleted, Scales, Suspend, Resume, Down} {
+		if after, ok := strings.CutPrefix(rest, string(what)+" "); ok {
+			h.What, words = what, strings.Fields(after)
+		}
+	}
+	if h.What == "" {
+		return wrong("nobody knows what happens")
+	}
+	if h.What == Exits || h.What == Scales {
+		n, err := strconv.ParseInt(words[0], 10, 32)
+		if err != nil || n < 0 || h.What == Exits && n > 255 {
+			return wrong("the number is none")
+		}
+		h.Number, words = int32(n), words[1:]
+	}
+	if err := h.when(words); err != nil {
+		return wrong(err.Error())
+	}
+	return h, h.sensible()
+}
+
+// when reads the time at the end of a sentence.
+func (h *Happening) when(words []string) (err error) {
+	switch {
+	case h.What == Down && len(words) == 4 && words[0] == "from" && words[2] == "to":
+		if h.At, err = moment(words[1]); err == nil {
+			h.Until, err = moment(words[3])
+		}
+		return err
+	case len(words) == 2 && words[0] == "at" && h.What != Down:
+		h.At, err = moment(words[1])
+		return err
+	case len(words) == 2 && words[0] == "after" && (h.What == Exits || h.What == OOM):
+		h.Each = true
+		h.At, err = moment(words[1])
+		return err
+	}
+	return fmt.Errorf("nobody knows when")
+}
+
+func moment(word string) (time.Duration, error) {
+	d, err := time.ParseDuration(word)
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("%s is no time", word)
+	}
+	return d, nil
+}
+
+// sensible checks that the one it happens to is one it can happen to.
+func (h *Happening) sensible() error {
+	want := "a replica, as in worker-1"
+	_, _, isReplica := strings.Cut(h.Who, "-")
+	fits := isReplica
+	switch h.What {
+	case Suspend, Resume:
+		want, fits = "the job", h.Who == "job"
+	case Down:
+		want, fits = "the operator", h.Who == "operator"
+	case Scales:
+		want, fits = "a role, as in worker", !isReplica && h.Who != "job" && h.Who != "operator"
+	}
+	if !fits {
+		return fmt.Errorf("%q %s: only %s can", h.Who, h.What, want)
+	}
+	return nil
+}
+
+// Check tells whether the job has all those the script speaks of.
+func (s Script) Check(j job.Job) error {
+	for _, h := range s {
+		role, index, isReplica := strings.Cut(h.Who, "-")
+		if h.Who == "job" || h.Who == "operator" {
+			continue
+		}
+		known := false
+		for _, r := range j.Roles {
+			known = known || strings.EqualFold(r.Name, role)
+		}
+		if _, err := strconv.ParseUint(index, 10, 31); !known || isReplica && err != nil {
+			return fmt.Errorf("%s has no %s: its roles are %s", j.Name, h.Who, roleNames(j))
+		}
+	}
+	return nil
+}
+
+func roleNames(j job.Job) string {
+	var names []string
+	for _, r := range j.Roles {
+		names = append(names, strings.ToLower(r.Name))
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,185 @@
+package simulation
+
+import (
+	"encoding/xml"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+
+	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
+	"github.com/trainyard/trainyard/internal/kinds"
+	"github.com/trainyard/trainyard/internal/manifest"
+)
+
+var update = flag.Bool("update", false, "write the lives as they are now")
+
+var pace = Pace{Starts: 2 * time.Second, Stops: time.Second, Trains: 10 * time.Minute, Limit: 24 * time.Hour}
+
+// TestLives: in testdata/*.txt a paragraph is a life. It begins with the job, then the script, and below the bar stands
+// how it went.
+func TestLives(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no lives: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			head, want, _ := strings.Cut(string(text), "----\n")
+			spec, script, _ := strings.Cut(head, "\n\n")
+			life, err := Live(parseJob(t, spec), parseScript(t, script), pace)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if *update {
+				if err := os.WriteFile(file, []byte(head+"----\n"+life.String()), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if diff := cmp.Diff(want, life.String()); diff != "" {
+				t.Errorf("the life goes differently (-told +now):\n%s", diff)
+			}
+		})
+	}
+}
+
+func parseScript(t *testing.T, text string) Script {
+	t.Helper()
+	script, err := ParseScript(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return script
+}
+
+// parseJob makes a manifest of a spec: every role gets a container.
+func parseJob(t *testing.T, text string) *manifest.Manifest {
+	t.Helper()
+	var head struct {
+		Kind string `json:"kind"`
+	}
+	if err := yaml.Unmarshal([]byte(text), &head); err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range kinds.All {
+		if kind.Name() != head.Kind {
+			continue
+		}
+		obj := kind.New()
+		if err := yaml.UnmarshalStrict([]byte(text), obj); err != nil {
+			t.Fatal(err)
+		}
+		obj.SetName("demo")
+		addContainers(obj)
+		return kind.Read(obj)
+	}
+	t.Fatalf("no kind %q", head.Kind)
+	return nil
+}
+
+func addContainers(obj manifest.Object) {
+	roles := map[kubeflowv1.ReplicaType]*kubeflowv1.ReplicaSpec{}
+	switch j := obj.(type) {
+	case *kubeflowv1.PyTorchJob:
+		roles = j.Spec.PyTorchReplicaSpecs
+	case *kubeflowv1.TFJob:
+		roles = j.Spec.TFReplicaSpecs
+	}
+	for _, role := range roles {
+		role.Template.Spec.Containers = []corev1.Container{{Name: "train"}}
+	}
+}
+
+func TestSentences(t *testing.T) {
+	for sentence, want := range map[string]Happening{
+		"worker-1 exits 137 at 30s":         {Who: "worker-1", What: Exits, Number: 137, At: 30 * time.Second},
+		"Worker-1 exits 1 after 10s":        {Who: "worker-1", What: Exits, Number: 1, At: 10 * time.Second, Each: true},
+		"master-0 runs out of memory at 1m": {Who: "master-0", What: OOM, At: time.Minute},
+		"worker-1 is evicted at 1m":         {Who: "worker-1", What: Evicted, At: time.Minute},
+		"worker scales to 4 at 5m":          {Who: "worker", What: Scales, Number: 4, At: 5 * time.Minute},
+		"job is suspended at 1m":            {Who: "job", What: Suspend, At: time.Minute},
+		"operator is down from 10s to 40s":  {Who: "operator", What: Down, At: 10 * time.Second, Until: 40 * time.Second},
+	} {
+		got, err := ParseHappening(sentence)
+		if err != nil {
+			t.Error(err)
+		} else if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", sentence, diff)
+		}
+	}
+}
+
+func TestNonsenseIsRefused(t *testing.T) {
+	for sentence, says := range map[string]string{
+		"worker-1":                      `"worker-1": too short`,
+		"worker-1 sings a song at 1m":   `"worker-1 sings a song at 1m": nobody knows what happens`,
+		"worker-1 exits badly at 1m":    `"worker-1 exits badly at 1m": the number is none`,
+		"worker-1 exits 300 at 1m":      `"worker-1 exits 300 at 1m": the number is none`,
+		"worker-1 exits 1":              `"worker-1 exits 1": nobody knows when`,
+		"worker-1 exits 1 at noon":      `"worker-1 exits 1 at noon": noon is no time`,
+		"worker-1 is evicted after 10s": `"worker-1 is evicted after 10s": nobody knows when`,
+		"job exits 1 at 10s":            `"job" exits: only a replica, as in worker-1 can`,
+		"worker-1 is suspended at 10s":  `"worker-1" is suspended: only the job can`,
+	} {
+		_, err := ParseHappening(sentence)
+		if err == nil {
+			t.Errorf("%q is accepted", sentence)
+			continue
+		}
+		if got, _, _ := strings.Cut(err.Error(), "; say it"); got != says {
+			t.Errorf("got  %s\nwant %s", got, says)
+		}
+	}
+}
+
+func TestTheScriptMustFitTheJob(t *testing.T) {
+	m := parseJob(t, "kind: PyTorchJob\nspec: {pytorchReplicaSpecs: {Worker: {}}}")
+	_, err := Live(m, Script{{Who: "ps-0", What: Exits, Number: 1}}, pace)
+	if want := "demo has no ps-0: its roles are worker"; fmt.Sprint(err) != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func TestALifeIsJSON(t *testing.T) {
+	m := parseJob(t, "kind: PyTorchJob\nspec: {pytorchReplicaSpecs: {Worker: {}}}")
+	life, err := Live(m, nil, pace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(life)
+	if err != nil || !strings.Contains(string(text), `"verdict":"Succeeded"`) {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
+// The picture has a bar for each run, in the colour of its end, and is well-formed.
+func TestPicture(t *testing.T) {
+	m := parseJob(t, "kind: PyTorchJob\nspec: {pytorchReplicaSpecs: {Master: {}, Worker: {replicas: 2}}}")
+	life, err := Live(m, parseScript(t, "worker-1 exits 137 at 2m"), pace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	picture := life.SVG()
+	var anything struct{}
+	if err := xml.Unmarshal([]byte(picture), &anything); err != nil {
+		t.Fatalf("%v:\n%s", err, picture)
+	}
+	for colour, want := range map[string]int{"#3a9d5d": 3, "#d1495b": 1, "#9db2c9": 2} {
+		if got := strings.Count(picture, colour); got != want {
+			t.Errorf("%d bars in %s, want %d:\n%s", got, colour, want, picture)
+		}
+	}
+}
