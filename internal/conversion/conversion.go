@@ -1,0 +1,214 @@
+// Package conversion rewrites manifests of older layouts as today's kubeflow.org/v1 has them: policies in spec.runPolicy,
+// roles by their canonical names. It works on the text's own structure, so that comments and the order of fields stay.
+package conversion
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
+	"github.com/trainyard/trainyard/internal/document"
+)
+
+// versions are those whose layout is known.
+var versions = []string{"kubeflow.org/v1", "kubeflow.org/v1beta2", "kubeflow.org/v1beta1"}
+
+// policies are the fields that moved from spec to spec.runPolicy, in the order in which they are written there.
+var policies = []string{"cleanPodPolicy", "ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit"}
+
+// kind is where a kind has its roles, and what they are called.
+type kind struct {
+	rolesAt string
+	roles   []kubeflowv1.ReplicaType
+}
+
+var kinds = map[string]kind{
+	kubeflowv1.PyTorchJobKind: {"pytorchReplicaSpecs", []kubeflowv1.ReplicaType{kubeflowv1.PyTorchMaster, kubeflowv1.PyTorchWorker}},
+	kubeflowv1.TFJobKind: {"tfReplicaSpecs", []kubeflowv1.ReplicaType{
+		kubeflowv1.TFChief, kubeflowv1.TFMaster, kubeflowv1.TFPS, kubeflowv1.TFWorker, kubeflowv1.TFEvaluator}},
+}
+
+// Note is something a person should know of a conversion.
+type Note struct {
+	Line int
+	Text string
+}
+
+// converter rewrites one object.
+type converter struct {
+	doc   *document.Document
+	notes []Note
+}
+
+// ToV1 rewrites an object in place and tells what it did. Objects that are no training jobs are left as they are.
+func ToV1(doc *document.Document) ([]Note, error) {
+	k, known := kinds[doc.Object.GetKind()]
+	if !known || doc.Object.GroupVersionKind().Group != kubeflowv1.GroupVersion.Group {
+		return nil, nil
+	}
+	c := &converter{doc: doc}
+	if !slices.Contains(versions, doc.Object.GetAPIVersion()) {
+		return nil, c.refuse("apiVersion", "the layout of %s is not known: those of %s are", doc.Object.GetAPIVersion(), strings.Join(versions, ", "))
+	}
+	if err := c.convert(k); err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(c.notes, func(a, b Note) int { return a.Line - b.Line })
+	return c.notes, nil
+}
+
+func (c *converter) convert(k kind) error {
+	spec := get(c.doc.Node, "spec")
+	if spec == nil || spec.Kind != yaml.MappingNode {
+		return c.refuse("", "the job has no spec: add it")
+	}
+	if version := get(c.doc.Node, "apiVersion"); version.Value != kubeflowv1.GroupVersion.String() {
+		c.note("apiVersion", "apiVersion is now %s", kubeflowv1.GroupVersion)
+		version.Value = kubeflowv1.GroupVersion.String()
+	}
+	if get(c.doc.Node, "status") != nil {
+		c.note("status", "status is left out: the operator writes it")
+		take(c.doc.Node, "status")
+	}
+	if err := c.movePolicies(spec); err != nil {
+		return err
+	}
+	c.moveProcesses(spec)
+	if roles := get(spec, k.rolesAt); roles != nil {
+		c.nameRoles(roles, k)
+	}
+	return nil
+}
+
+// movePolicies brings the four policies to runPolicy.
+func (c *converter) movePolicies(spec *yaml.Node) error {
+	var moved []*yaml.Node
+	run := get(spec, "runPolicy")
+	where := -1
+	for i := 0; i+1 < len(spec.Content); i += 2 {
+		if slices.Contains(policies, spec.Content[i].Value) && where < 0 {
+			where = i
+		}
+	}
+	for _, policy := range policies {
+		value := get(spec, policy)
+		if value == nil {
+			continue
+		}
+		if there := get(run, policy); there != nil && there.Value != value.Value {
+			return c.refuse("spec."+policy, "spec.%[1]s is %[2]s and spec.runPolicy.%[1]s is %[3]s: remove one of them", policy, value.Value, there.Value)
+		} else if there != nil {
+			c.note("spec."+policy, "spec.%s is left out: spec.runPolicy has it too", policy)
+			take(spec, policy)
+			continue
+		}
+		c.note("spec."+policy, "%s is now in spec.runPolicy", policy)
+		moved = append(moved, take(spec, policy)...)
+	}
+	if len(moved) > 0 && run == nil {
+		run = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+		key := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: "runPolicy"}
+		spec.Content = slices.Insert(spec.Content, min(where, len(spec.Content)), key, run)
+	}
+	if len(moved) > 0 {
+		run.Content = append(run.Content, moved...)
+	}
+	if get(run, "cleanPodPolicy") == nil {
+		c.note("spec", "cleanPodPolicy is not set: Training Operator then lets pods run on after the end (None), this operator stops them (Running)")
+	}
+	return nil
+}
+
+// moveProcesses brings the number of processes to the place that is not deprecated.
+func (c *converter) moveProcesses(spec *yaml.Node) {
+	elastic := get(spec, "elasticPolicy")
+	value := get(elastic, "nProcPerNode")
+	if value == nil || get(spec, "nprocPerNode") != nil {
+		return
+	}
+	c.note("spec.elasticPolicy.nProcPerNode", "spec.elasticPolicy.nProcPerNode is now spec.nprocPerNode")
+	pair := take(elastic, "nProcPerNode")
+	pair[0].Value = "nprocPerNode"
+	pair[1].Tag, pair[1].Style = "!!str", yaml.DoubleQuotedStyle
+	spec.Content = append(pair, spec.Content...)
+}
+
+// nameRoles gives roles their canonical names, and drops what has no effect.
+func (c *converter) nameRoles(roles *yaml.Node, k kind) {
+	for i := 0; i+1 < len(roles.Content); i += 2 {
+		written := roles.Content[i].Value
+		path := "spec." + k.rolesAt + "." + written
+		if pod := get(get(roles.Content[i+1], "template"), "spec"); get(pod, "restartPolicy") != nil {
+			c.note(path+".template.spec.restartPolicy", "the template's restartPolicy is left out: the role's counts")
+			take(pod, "restartPolicy")
+		}
+		for _, role := range k.roles {
+			if strings.EqualFold(written, string(role)) && written != string(role) {
+				c.note(path, "role %s is now %s", written, role)
+				roles.Content[i].Value = string(role)
+			}
+		}
+	}
+}
+
+func (c *converter) note(path, format string, args ...any) {
+	c.notes = append(c.notes, Note{c.doc.Line(path), fmt.Sprintf(format, args...)})
+}
+
+func (c *converter) refuse(path, format string, args ...any) error {
+	return &document.Error{File: c.doc.File, Line: c.doc.Line(path), Err: fmt.Errorf(format, args...)}
+}
+
+// get is the value of a key, nil if there is none.
+func get(node *yaml.Node, name string) *yaml.Node {
+	node = follow(node)
+	if node == nil || node.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		if node.Content[i].Value == name {
+			return node.Content[i+1]
+		}
+	}
+	return nil
+}
+
+// take removes a key and returns it with its value, nil if there is none.
+func take(node *yaml.Node, name string) []*yaml.Node {
+	node = follow(node)
+	if node == nil || node.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		if node.Content[i].Value == name {
+			pair := slices.Clone(node.Content[i : i+2])
+			node.Content = slices.Delete(node.Content, i, i+2)
+			return pair
+		}
+	}
+	return nil
+}
+
+func follow(node *yaml.Node) *yaml.Node {
+	if node != nil && node.Kind == yaml.AliasNode {
+		return node.Alias
+	}
+	return node
+}
+
+// Write is the text of objects.
+func Write(docs []*document.Document) (string, error) {
+	var out bytes.Buffer
+	encoder := yaml.NewEncoder(&out)
+	encoder.SetIndent(2)
+	var failed error
+	for _, doc := range docs {
+		failed = errors.Join(failed, encoder.Encode(doc.Node))
+	}
+	return out.String(), errors.Join(failed, encoder.Close())
+}

@@ -1,0 +1,102 @@
+package conversion
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/trainyard/trainyard/internal/document"
+	"github.com/trainyard/trainyard/internal/lint"
+)
+
+var update = flag.Bool("update", false, "write the conversions as they are now")
+
+// TestConversions shows what becomes of each testdata/<name>.yaml, in <name>.v1.txt: the notes, a bar, the new text. The new
+// text has no errors, and nothing is left to convert in it.
+func TestConversions(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no manifests: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			notes, converted := convert(t, string(text))
+			got := notes + "----\n" + converted
+			golden := strings.TrimSuffix(file, ".yaml") + ".v1.txt"
+			if *update {
+				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("another conversion (-want +got):\n%s", diff)
+			}
+			if _, again := convert(t, converted); again != converted {
+				t.Errorf("converting twice changes it:\n%s", cmp.Diff(converted, again))
+			}
+			problems, _, err := lint.Check(t.Context(), "converted", converted)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range problems {
+				if p.Severity == lint.Error {
+					t.Error(p)
+				}
+			}
+		})
+	}
+}
+
+func convert(t *testing.T, text string) (notes, converted string) {
+	t.Helper()
+	docs, err := document.Parse("job.yaml", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, doc := range docs {
+		said, err := ToV1(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range said {
+			notes += fmt.Sprintf("%d: %s\n", n.Line, n.Text)
+		}
+	}
+	if converted, err = Write(docs); err != nil {
+		t.Fatal(err)
+	}
+	return notes, converted
+}
+
+func TestWhatCannotBeConverted(t *testing.T) {
+	for _, row := range []struct{ name, text, says string }{
+		{"an unknown layout", "apiVersion: kubeflow.org/v1alpha1\nkind: TFJob\nspec: {replicaSpecs: []}",
+			"job.yaml:1: the layout of kubeflow.org/v1alpha1 is not known: those of kubeflow.org/v1, kubeflow.org/v1beta2, kubeflow.org/v1beta1 are"},
+		{"two values", "apiVersion: kubeflow.org/v1\nkind: TFJob\nspec:\n  backoffLimit: 1\n  runPolicy: {backoffLimit: 2}",
+			"job.yaml:4: spec.backoffLimit is 1 and spec.runPolicy.backoffLimit is 2: remove one of them"},
+		{"no spec", "apiVersion: kubeflow.org/v1\nkind: TFJob", "job.yaml:1: the job has no spec: add it"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			docs, err := document.Parse("job.yaml", row.text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := ToV1(docs[0]); fmt.Sprint(err) != row.says {
+				t.Errorf("got  %v\nwant %s", err, row.says)
+			}
+		})
+	}
+}
