@@ -1,12 +1,15 @@
 // Package cli is the command line: one file per verb. A verb reads its flags, does its work through the packages that know
-// how, and says the outcome in words for a person and an exit code for a script: 0 done, 1 failed, 2 wrong usage.
+// how, and says the outcome in words for a person and an exit code for a script: 0 done, 1 failed, 2 wrong usage, and 124
+// where a job's deadline passed, as timeout(1) has it.
 package cli
 
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -20,18 +23,39 @@ const (
 // usageError is the person's mistake, to be mended on the command line.
 type usageError struct{ error }
 
+// outcome is an end that has been told already: only the exit code is left to give.
+type outcome int
+
+func (o outcome) Error() string { return fmt.Sprintf("exit code %d", int(o)) }
+
 // Run runs the command that args, with the program's name first, ask for and returns the exit code.
-func Run(args []string) int {
-	err := command(args[1:]).Execute()
-	if err == nil {
+func Run(args []string) int { return run(args[1:], os.Stdin, os.Stdout, os.Stderr) }
+
+func run(args []string, in io.Reader, out, errOut io.Writer) int {
+	root := command(args)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(errOut)
+	err := root.Execute()
+	var told outcome
+	switch {
+	case err == nil:
 		return 0
+	case errors.As(err, &told):
+		return int(told)
 	}
-	fmt.Fprintf(os.Stderr, "trainyard: %v\n", err)
+	fmt.Fprintf(errOut, "trainyard: %v\n", err)
 	if errors.As(err, new(usageError)) {
 		return exitUsage
 	}
 	return exitFailed
 }
+
+// The groups in which help lists the verbs.
+const (
+	groupOffline = "offline"
+	groupLocal   = "local"
+)
 
 func command(args []string) *cobra.Command {
 	root := &cobra.Command{
@@ -39,15 +63,41 @@ func command(args []string) *cobra.Command {
 		Short:         "Run distributed training jobs on this machine or on any Kubernetes cluster",
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args:          knownCommand,
+
+		SuggestionsMinimumDistance: 2,
+		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w; `%s --help` lists the flags", err, cmd.CommandPath())}
 	})
-	root.AddCommand(upCommand(), kubectlCommand(args), flyteCommand(), versionCommand())
+	root.AddGroup(
+		&cobra.Group{ID: groupOffline, Title: "Look at a manifest, without a cluster:"},
+		&cobra.Group{ID: groupLocal, Title: "The local cluster:"},
+	)
+	group(root, groupOffline, renderCommand(), lintCommand(), simulateCommand(), convertCommand())
+	group(root, groupLocal, upCommand(), kubectlCommand(args))
+	root.AddCommand(flyteCommand(), versionCommand())
 	root.SetArgs(args)
 	return root
+}
+
+func group(root *cobra.Command, id string, commands ...*cobra.Command) {
+	for _, cmd := range commands {
+		cmd.GroupID = id
+		root.AddCommand(cmd)
+	}
+}
+
+// knownCommand refuses what is no verb, and says which it may have been meant to be.
+func knownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		return usageError{fmt.Errorf("there is no command %q: did you mean %s?", args[0], strings.Join(near, " or "))}
+	}
+	return usageError{fmt.Errorf("there is no command %q: `trainyard --help` lists them", args[0])}
 }
 
 // defaultDataDir is where the local cluster is kept unless a person says otherwise.

@@ -146,16 +146,16 @@ func fromObjects(objects []unstructured.Unstructured) (job flyte.Manifest, pods 
 		switch object.GetKind() {
 		case "Pod":
 			var pod corev1.Pod
-			if err := convert(object, &pod); err != nil {
+			if err := decodeObject(object, &pod); err != nil {
 				return nil, nil, err
 			}
 			pods = append(pods, pod)
 		case "PyTorchJob":
 			job = &kubeflowv1.PyTorchJob{}
-			err = convert(object, job)
+			err = decodeObject(object, job)
 		case "TFJob":
 			job = &kubeflowv1.TFJob{}
-			err = convert(object, job)
+			err = decodeObject(object, job)
 		}
 		if err != nil {
 			return nil, nil, err
@@ -167,7 +167,7 @@ func fromObjects(objects []unstructured.Unstructured) (job flyte.Manifest, pods 
 	return job, pods, nil
 }
 
-func convert(object unstructured.Unstructured, into any) error {
+func decodeObject(object unstructured.Unstructured, into any) error {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, into); err != nil {
 		return fmt.Errorf("reading %s %s: %w", object.GetKind(), object.GetName(), err)
 	}

@@ -2,30 +2,16 @@ package cli
 
 import (
 	"bytes"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 )
 
-// outcome runs a command line and gives what it prints and its exit code.
-func outcome(t *testing.T, stdin string, args ...string) (stdout, stderr string, code int) {
-	t.Helper()
+// typed runs a command line and gives what it prints and its exit code.
+func typed(stdin string, args ...string) (stdout, stderr string, code int) {
 	var out, errOut bytes.Buffer
-	cmd := command(args)
-	cmd.SetIn(strings.NewReader(stdin))
-	cmd.SetOut(&out)
-	cmd.SetErr(&errOut)
-	switch err := cmd.Execute(); {
-	case err == nil:
-	case errors.As(err, new(usageError)):
-		code = exitUsage
-		errOut.WriteString(err.Error())
-	default:
-		code = exitFailed
-		errOut.WriteString(err.Error())
-	}
+	code = run(args, strings.NewReader(stdin), &out, &errOut)
 	return out.String(), errOut.String(), code
 }
 
@@ -35,7 +21,7 @@ const elasticTask = `{"type":"pytorch","taskTypeVersion":1,"container":{"image":
 "activeDeadlineSeconds":200,"backoffLimit":4},"elasticConfig":{"rdzvBackend":"c10d","minReplicas":2,"maxReplicas":2,"nprocPerNode":2,"maxRestarts":3}}}`
 
 func TestFlyteRenderPrintsTheJobOfATask(t *testing.T) {
-	out, _, code := outcome(t, elasticTask, "flyte", "render", "-f", "-", "--name", "a1", "-n", "flytesnacks-development")
+	out, _, code := typed(elasticTask, "flyte", "render", "-f", "-", "--name", "a1", "-n", "flytesnacks-development")
 	if code != 0 {
 		t.Fatalf("exit code %d", code)
 	}
@@ -53,7 +39,7 @@ func TestFlyteRenderPrintsTheJobOfATask(t *testing.T) {
 }
 
 func TestFlyteLintTellsWhatSurprises(t *testing.T) {
-	out, stderr, code := outcome(t, elasticTask, "flyte", "lint", "-f", "-")
+	out, stderr, code := typed(elasticTask, "flyte", "lint", "-f", "-")
 	if code != exitFailed || !strings.Contains(out, "backoffLimit") || !strings.Contains(stderr, "warnings") {
 		t.Errorf("exit code %d, printed %q and %q", code, out, stderr)
 	}
@@ -73,7 +59,7 @@ status:
   - {type: Running, status: "False", lastTransitionTime: "2026-01-01T00:00:01Z"}
   - {type: Succeeded, status: "True", lastTransitionTime: "2026-01-01T00:10:00Z"}
 `
-	out, stderr, code := outcome(t, dump, "flyte", "status", "-f", "-")
+	out, stderr, code := typed(dump, "flyte", "status", "-f", "-")
 	if code != 0 || !strings.Contains(out, "Flyte 1: Success") || !strings.Contains(out, "Flyte 2: Success") || !strings.Contains(out, "why:") {
 		t.Errorf("exit code %d, printed:\n%s%s", code, out, stderr)
 	}
@@ -98,8 +84,8 @@ func TestFlyteRefusesBadInputInOneSentence(t *testing.T) {
 		{"a dump without a job", []string{"flyte", "status", "-f", unknown}, "no PyTorchJob and no TFJob"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, stderr, code := outcome(t, "", c.args...)
-			if code != exitUsage || !strings.Contains(stderr, c.want) || strings.Contains(stderr, "\n") {
+			_, stderr, code := typed("", c.args...)
+			if code != exitUsage || !strings.Contains(stderr, c.want) || strings.Count(stderr, "\n") != 1 {
 				t.Errorf("exit code %d, said %q", code, stderr)
 			}
 		})

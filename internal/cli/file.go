@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/trainyard/trainyard/internal/document"
+	"github.com/trainyard/trainyard/internal/kinds"
+	"github.com/trainyard/trainyard/internal/manifest"
+)
+
+// addFile adds the flag that names a file of manifests.
+func addFile(cmd *cobra.Command, file *string) {
+	cmd.Flags().StringVarP(file, "file", "f", "", `the manifest; "-" reads standard input`)
+	_ = cmd.MarkFlagFilename("file", "yaml", "yml", "json") // fails only for a flag that is not there
+}
+
+// readFile reads the objects of the file that -f named.
+func readFile(cmd *cobra.Command, file string) ([]*document.Document, error) {
+	if file == "" {
+		return nil, usageError{fmt.Errorf("no manifest is named: use `%s -f job.yaml`", cmd.CommandPath())}
+	}
+	docs, err := document.Read(file, cmd.InOrStdin())
+	return docs, badFile(err)
+}
+
+// badFile makes what is wrong with a file the person's mistake.
+func badFile(err error) error {
+	if err == nil {
+		return nil
+	}
+	return usageError{err}
+}
+
+// job is a job of a file, read by its kind.
+type jobOfFile struct {
+	*document.Document
+	kind kinds.Kind
+	*manifest.Manifest
+}
+
+// readJobs reads the jobs among the objects of a file. There must be one.
+func readJobs(cmd *cobra.Command, file string) ([]jobOfFile, error) {
+	docs, err := readFile(cmd, file)
+	if err != nil {
+		return nil, err
+	}
+	var jobs []jobOfFile
+	for _, doc := range docs {
+		kind := kindOf(doc)
+		if kind == nil {
+			continue
+		}
+		job, err := readJob(doc, kind)
+		if err != nil {
+			return nil, badFile(err)
+		}
+		jobs = append(jobs, job)
+	}
+	if len(jobs) == 0 {
+		return nil, usageError{fmt.Errorf("%s has no training job in it: the kinds are %s", file, strings.Join(kindNames(), " and "))}
+	}
+	return jobs, nil
+}
+
+// kindOf is the kind of a document, nil if it is no training job.
+func kindOf(doc *document.Document) kinds.Kind {
+	gvk := doc.Object.GroupVersionKind()
+	for _, kind := range kinds.All {
+		if kind.Name() == gvk.Kind && strings.HasSuffix(gvk.Group, "kubeflow.org") {
+			return kind
+		}
+	}
+	return nil
+}
+
+func kindNames() []string {
+	var names []string
+	for _, kind := range kinds.All {
+		names = append(names, kind.Name())
+	}
+	return names
+}
+
+func readJob(doc *document.Document, kind kinds.Kind) (jobOfFile, error) {
+	obj := kind.New()
+	wrong := func(err error) (jobOfFile, error) {
+		return jobOfFile{}, &document.Error{File: doc.File, Line: doc.Node.Line, Err: err}
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(doc.Object.Object, obj); err != nil {
+		return wrong(fmt.Errorf("%w; `trainyard lint -f %s` says where", err, doc.File))
+	}
+	if obj.GetNamespace() == "" {
+		obj.SetNamespace(metav1.NamespaceDefault)
+	}
+	if obj.GetName() == "" {
+		if obj.GetGenerateName() == "" {
+			return wrong(errors.New("the job has no name: add metadata.name"))
+		}
+		obj.SetName(obj.GetGenerateName() + "xxxxx")
+	}
+	return jobOfFile{doc, kind, kind.Read(obj)}, nil
+}
+
+// oneJob is the only job of a file.
+func oneJob(cmd *cobra.Command, file string) (jobOfFile, error) {
+	jobs, err := readJobs(cmd, file)
+	if err != nil {
+		return jobOfFile{}, err
+	}
+	if len(jobs) > 1 {
+		return jobOfFile{}, usageError{fmt.Errorf("%s has %d training jobs in it, and `%s` takes one", file, len(jobs), cmd.CommandPath())}
+	}
+	return jobs[0], nil
+}
+
+// choice checks the value of a flag that has few.
+func choice(flag, value string, allowed ...string) error {
+	for _, a := range allowed {
+		if value == a {
+			return nil
+		}
+	}
+	return usageError{fmt.Errorf("--%s %s: use %s", flag, value, strings.Join(allowed, ", "))}
+}
+
+// printer keeps the first error of many writes.
+type printer struct {
+	io.Writer
+	err error
+}
+
+func (p *printer) printf(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.Writer, format, args...)
+	}
+}

@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trainyard/trainyard/internal/lint"
+)
+
+// linting is `trainyard lint`: every problem of a manifest, without a cluster.
+type linting struct {
+	file, output string
+	strict       bool
+}
+
+func lintCommand() *cobra.Command {
+	var l linting
+	cmd := &cobra.Command{
+		Use:   "lint -f job.yaml",
+		Short: "Find every problem of a manifest, with line numbers",
+		Long: `Find every problem of a manifest, with line numbers. No cluster is needed.
+
+Errors are what an API server would refuse, by its own rules. Warnings are what it would accept and you may not
+have meant. The exit code is 1 where there is an error.`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return l.run(cmd) },
+	}
+	addFile(cmd, &l.file)
+	cmd.Flags().StringVarP(&l.output, "output", "o", "text", "text or json")
+	cmd.Flags().BoolVar(&l.strict, "strict", false, "take warnings for errors")
+	return cmd
+}
+
+func (l *linting) run(cmd *cobra.Command) error {
+	if err := choice("output", l.output, "text", "json"); err != nil {
+		return err
+	}
+	text, err := l.read(cmd)
+	if err != nil {
+		return err
+	}
+	problems, jobs, err := lint.Check(cmd.Context(), l.file, text)
+	if err != nil {
+		return err
+	}
+	if err := l.print(cmd.OutOrStdout(), problems, jobs); err != nil {
+		return err
+	}
+	for _, p := range problems {
+		if p.Severity == lint.Error || l.strict {
+			return outcome(exitFailed)
+		}
+	}
+	return nil
+}
+
+func (l *linting) read(cmd *cobra.Command) (string, error) {
+	var text []byte
+	var err error
+	switch l.file {
+	case "":
+		return "", usageError{fmt.Errorf("no manifest is named: use `%s -f job.yaml`", cmd.CommandPath())}
+	case "-":
+		text, err = io.ReadAll(cmd.InOrStdin())
+	default:
+		text, err = os.ReadFile(l.file)
+	}
+	if err != nil {
+		return "", usageError{fmt.Errorf("reading the manifest: %w", err)}
+	}
+	return string(text), nil
+}
+
+func (l *linting) print(w io.Writer, problems []lint.Problem, jobs int) error {
+	out := &printer{Writer: w}
+	if l.output == "json" {
+		if problems == nil {
+			problems = []lint.Problem{}
+		}
+		text, err := json.MarshalIndent(problems, "", "  ")
+		if err != nil {
+			return err
+		}
+		out.printf("%s\n", text)
+		return out.err
+	}
+	errors := 0
+	for _, p := range problems {
+		out.printf("%s\n", p)
+		if p.Severity == lint.Error {
+			errors++
+		}
+	}
+	switch warnings := len(problems) - errors; {
+	case len(problems) == 0 && jobs == 0:
+		out.printf("%s: no training job in it, so nothing to check\n", l.file)
+	case len(problems) == 0:
+		out.printf("%s: %s, no problems\n", l.file, plural(jobs, "job"))
+	default:
+		out.printf("%s, %s\n", plural(errors, "error"), plural(warnings, "warning"))
+	}
+	return out.err
+}
+
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	if stem, ok := cutSuffixY(thing); ok {
+		return fmt.Sprintf("%d %sies", n, stem)
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// cutSuffixY takes the y off a word that ends in one after a consonant: retry, retries.
+func cutSuffixY(word string) (string, bool) {
+	n := len(word)
+	if n < 2 || word[n-1] != 'y' {
+		return word, false
+	}
+	return word[:n-1], true
+}

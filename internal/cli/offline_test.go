@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write what the commands print as they print it now")
+
+// TestTranscripts: in testdata/*.txt a line that begins with "$ trainyard" is typed, and below stands what is printed, with
+// "2> " before each line of standard error and the exit code, where it is not 0, at the end.
+func TestTranscripts(t *testing.T) {
+	t.Chdir("testdata")
+	files, err := filepath.Glob("*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no transcripts: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(file, ".txt"), func(t *testing.T) {
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			for line := range strings.Lines(string(want)) {
+				if typed, ok := strings.CutPrefix(line, "$ trainyard "); ok {
+					got += line + transcript(typed)
+				} else if strings.HasPrefix(line, "#") && (got == "" || strings.HasSuffix(got, "\n\n")) {
+					got += line
+				}
+			}
+			got = strings.TrimSuffix(got, "\n")
+			if *update {
+				err = os.WriteFile(file, []byte(got), 0o644)
+			} else if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("other output (-want +got):\n%s", diff)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+func transcript(typed string) string {
+	var out, errOut bytes.Buffer
+	code := run(words(typed), strings.NewReader(""), &out, &errOut)
+	text := out.String()
+	for line := range strings.Lines(errOut.String()) {
+		text += "2> " + line
+	}
+	if code != 0 {
+		text += fmt.Sprintf("exit code %d\n", code)
+	}
+	return text + "\n"
+}
+
+// words are what a shell makes of a line with single quotes.
+func words(line string) []string {
+	var all []string
+	for i, part := range strings.Split(strings.TrimSpace(line), "'") {
+		if i%2 == 1 {
+			all = append(all, part)
+		} else {
+			all = append(all, strings.Fields(part)...)
+		}
+	}
+	return all
+}

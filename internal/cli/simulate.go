@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trainyard/trainyard/internal/simulation"
+)
+
+// simulate is `trainyard simulate`: the life of a job under its run policy, in a moment and without a cluster.
+type simulate struct {
+	file, script, output string
+	pace                 simulation.Pace
+}
+
+func simulateCommand() *cobra.Command {
+	var s simulate
+	cmd := &cobra.Command{
+		Use:   "simulate -f job.yaml ['worker-1 exits 137 at 30s' …]",
+		Short: "Show how a job would live under its run policy when this and that happens",
+		Long: `Show how a job would live under its run policy when this and that happens. The operator's own rules decide,
+with a clock that jumps from one moment to the next. No cluster is needed.
+
+What happens is said in sentences, as arguments or one a line in a file (--script):
+
+` + simulation.Grammar + `
+
+A replica to which nothing happens trains for --trains and exits 0.`,
+		Example: `  trainyard simulate -f job.yaml 'worker-1 exits 1 after 10m' --trains 1h`,
+		RunE:    func(cmd *cobra.Command, args []string) error { return s.run(cmd, args) },
+	}
+	addFile(cmd, &s.file)
+	flags := cmd.Flags()
+	flags.StringVar(&s.script, "script", "", `a file of sentences; "-" reads standard input`)
+	flags.StringVarP(&s.output, "output", "o", "text", "text, json, or svg for a picture")
+	flags.DurationVar(&s.pace.Trains, "trains", 10*time.Minute, "how long a replica trains until it is done")
+	flags.DurationVar(&s.pace.Starts, "starts", 2*time.Second, "how long a pod takes to start")
+	flags.DurationVar(&s.pace.Stops, "stops", time.Second, "how long a pod takes to stop")
+	flags.DurationVar(&s.pace.Limit, "limit", 7*24*time.Hour, "when to stop looking")
+	return cmd
+}
+
+func (s *simulate) run(cmd *cobra.Command, sentences []string) error {
+	if err := choice("output", s.output, "text", "json", "svg"); err != nil {
+		return err
+	}
+	script, err := s.read(cmd, sentences)
+	if err != nil {
+		return usageError{err}
+	}
+	j, err := oneJob(cmd, s.file)
+	if err != nil {
+		return err
+	}
+	life, err := simulation.Live(j.Manifest, script, s.pace)
+	if err != nil {
+		return usageError{err}
+	}
+	out := &printer{Writer: cmd.OutOrStdout()}
+	switch s.output {
+	case "json":
+		text, err := json.MarshalIndent(life, "", "  ")
+		if err != nil {
+			return err
+		}
+		out.printf("%s\n", text)
+	case "svg":
+		out.printf("%s", life.SVG())
+	default:
+		out.printf("%s %s: %s\n\n%s", j.kind.Name(), j.Job.Name, simulation.Describe(j.Job), life)
+	}
+	return out.err
+}
+
+// read takes the script of the file, then the sentences on the command line.
+func (s *simulate) read(cmd *cobra.Command, sentences []string) (simulation.Script, error) {
+	var script simulation.Script
+	if s.script != "" {
+		if s.script == "-" && s.file == "-" {
+			return nil, errors.New("the manifest and the script cannot both come from standard input")
+		}
+		var text []byte
+		var err error
+		if s.script == "-" {
+			text, err = io.ReadAll(cmd.InOrStdin())
+		} else {
+			text, err = os.ReadFile(s.script)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading the script: %w", err)
+		}
+		if script, err = simulation.ParseScript(string(text)); err != nil {
+			return nil, fmt.Errorf("%s: %w", s.script, err)
+		}
+	}
+	for _, sentence := range sentences {
+		h, err := simulation.ParseHappening(sentence)
+		if err != nil {
+			return nil, fmt.Errorf("%w; `trainyard simulate --help` lists what can happen", err)
+		}
+		script = append(script, h)
+	}
+	return script, nil
+}
