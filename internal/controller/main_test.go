@@ -1,7 +1,8 @@
-package controller
+package controller_test
 
 import (
 	"context"
+	"os"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -14,26 +15,40 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/trainyard/trainyard/api/crds"
+	"github.com/trainyard/trainyard/internal/controller"
 	"github.com/trainyard/trainyard/internal/testing/local"
 )
 
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
+	if os.Args[0] == operatorName {
+		os.Exit(operateUntilDeath(os.Args[1], os.Args[2]))
+	}
 	local.Main(m)
 }
 
 // world is a namespace in which an operator runs jobs.
 type world struct {
 	*local.World
+	t       *testing.T
 	client  client.Client
 	numbers *prometheus.Registry
 	stop    func()
 }
 
+// newWorld is a namespace with an operator in this process.
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{World: local.New(t)}
-	scheme, err := Scheme()
+	w := deserted(t)
+	w.operate()
+	return w
+}
+
+// deserted is a namespace in which no operator runs yet.
+func deserted(t *testing.T) *world {
+	t.Helper()
+	w := &world{World: local.New(t), t: t, stop: func() {}}
+	scheme, err := controller.Scheme()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,9 +59,19 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w.install()
-	w.operate()
 	t.Cleanup(func() { w.stop() })
 	return w
+}
+
+// row runs one row of a table in the same namespace, at the same time as the others.
+func (w *world) row(sentence string, f func(w *world)) {
+	w.t.Run(sentence, func(t *testing.T) {
+		t.Parallel()
+		inner, base := *w, *w.World
+		base.TB = t
+		inner.World, inner.t = &base, t
+		f(&inner)
+	})
 }
 
 func (w *world) install() {
@@ -65,28 +90,12 @@ func (w *world) install() {
 	}
 }
 
-// operate starts an operator for the namespace. Stopping it is as sudden as a process can be stopped from within.
+// operate starts an operator for the namespace in this process. Stopping it is as sudden as can be from within.
 func (w *world) operate() {
 	w.Helper()
-	scheme, err := Scheme()
-	if err != nil {
-		w.Fatal(err)
-	}
-	caches, err := Cache(w.Namespace)
-	if err != nil {
-		w.Fatal(err)
-	}
-	cfg := rest.CopyConfig(w.Config)
-	cfg.QPS, cfg.UserAgent = -1, "operator-of-"+w.Namespace
-	yes := true
-	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
-		Scheme: scheme, Cache: caches, Metrics: metricsserver.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: &yes},
-	})
-	if err != nil {
-		w.Fatal(err)
-	}
 	w.numbers = prometheus.NewRegistry()
-	if err := Setup(mgr, Options{Workers: 4, Metrics: w.numbers}); err != nil {
+	mgr, err := newOperator(w.Config, w.Namespace, w.numbers)
+	if err != nil {
 		w.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -104,3 +113,28 @@ func (w *world) operate() {
 		}
 	}
 }
+
+// newOperator is an operator for the jobs of one namespace.
+func newOperator(cfg *rest.Config, namespace string, numbers prometheus.Registerer) (ctrl.Manager, error) {
+	scheme, err := controller.Scheme()
+	if err != nil {
+		return nil, err
+	}
+	caches, err := controller.Cache(namespace)
+	if err != nil {
+		return nil, err
+	}
+	cfg = rest.CopyConfig(cfg)
+	cfg.QPS, cfg.UserAgent = -1, operatorOf(namespace)
+	yes := true
+	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
+		Scheme: scheme, Cache: caches, Metrics: metricsserver.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: &yes},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return mgr, controller.Setup(mgr, controller.Options{Workers: 4, Metrics: numbers})
+}
+
+// operatorOf is the user agent of a namespace's operator.
+func operatorOf(namespace string) string { return "operator-of-" + namespace }

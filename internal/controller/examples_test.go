@@ -1,0 +1,75 @@
+package controller_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
+)
+
+// example submits a job of the examples folder with its script, changed by pairs of old and new text.
+func (w *world) example(name, file string, changes ...string) {
+	w.Helper()
+	folder := filepath.Join("..", "..", "examples", name)
+	manifest, err := os.ReadFile(filepath.Join(folder, file))
+	if err != nil {
+		w.Fatal(err)
+	}
+	for i := 0; i < len(changes); i += 2 {
+		if !strings.Contains(string(manifest), changes[i]) {
+			w.Fatalf("%s does not say %q", file, changes[i])
+		}
+	}
+	w.Kubectl("create", "configmap", name, "--from-file="+filepath.Join(folder, "train.py"))
+	w.Apply(strings.NewReplacer(changes...).Replace(string(manifest)))
+}
+
+// says checks that texts are among a pod's last words.
+func (w *world) says(pod string, texts ...string) {
+	w.Helper()
+	log := w.Logs(pod)
+	for _, text := range texts {
+		if !strings.Contains(log, text) {
+			w.Errorf("%s does not say %q:\n%s", pod, text, log)
+		}
+	}
+}
+
+func TestATorchTrainingSurvivesTheDeathOfAWorker(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.example("pytorch-ddp", "pytorchjob.yaml", "/tmp/pytorch-ddp", t.TempDir())
+	j := &training{world: w, name: "pytorch-ddp", empty: &kubeflowv1.PyTorchJob{}}
+	j.becomes(kubeflowv1.JobRunning)
+	w.Await("epoch 2", "logs", "pytorch-ddp-master-0")
+	w.Kubectl("exec", "pytorch-ddp-worker-0", "--", "pkill", "-KILL", "-f", "train.py")
+
+	s := j.becomes(kubeflowv1.JobSucceeded)
+	if s.Retries != 1 || s.Disruptions != 0 || s.Attempt != 1 {
+		t.Errorf("the status is\n%s", tell(s))
+	}
+	if f := s.LastFailure; f == nil || f.Pod != "pytorch-ddp-worker-0" || f.Signal == nil || *f.Signal != 9 {
+		t.Errorf("the last failure is %+v", f)
+	}
+	w.says("pytorch-ddp-master-0", "rank 0 of 2, attempt 1", "epoch 9", "rank 0 is done")
+	if log := w.Logs("pytorch-ddp-master-0"); strings.Contains(log, "epoch 0:") || strings.Contains(log, "from epoch 0") {
+		t.Errorf("it has begun from the beginning:\n%s", log)
+	}
+}
+
+func TestTheReplicasOfATFJobTalkAsTFConfigSays(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.example("tfjob", "tfjob.yaml", "cleanPodPolicy: Running", "cleanPodPolicy: None")
+	j := &training{world: w, name: "tfjob", empty: &kubeflowv1.TFJob{}}
+	if s := j.becomes(kubeflowv1.JobSucceeded); s.Retries+s.Disruptions != 0 {
+		t.Errorf("the status is\n%s", tell(s))
+	}
+	all := `of {"chief": 1, "evaluator": 1, "ps": 1, "worker": 2}`
+	w.says("tfjob-chief-0", "chief-0 "+all, "worker-0 is done", "worker-1 is done", "the training is over")
+	w.says("tfjob-worker-1", "worker-1 "+all, "worker-1: done")
+	w.says("tfjob-ps-0", "ps-0 "+all, "chief-0 has joined", "worker-0 has joined", "worker-1 has joined")
+	w.Await("the slope is right", "logs", "tfjob-evaluator-0")
+}
