@@ -44,3 +44,15 @@ func TestTTL(t *testing.T) {
 		}
 	}
 }
+
+// Training Operator 1.9 failed jobs without saying when they ended, and could then not remove them.
+func TestTTLOfAJobWithoutCompletionTime(t *testing.T) {
+	w := newWorld(demo(0, func(j *Job) { j.Policy.TTLSecondsAfterFinished = ptr(int32(5)) }))
+	w.status.Conditions = []Condition{{Type: Failed, Status: true, LastTransition: epoch}}
+	for after, gone := range map[time.Duration]bool{4 * time.Second: false, 5 * time.Second: true} {
+		w.now = epoch.Add(after)
+		if got := decide(w).DeleteJob; got != gone {
+			t.Errorf("%s after the end: deleted %v, want %v", after, got, gone)
+		}
+	}
+}
