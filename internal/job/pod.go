@@ -122,9 +122,30 @@ func isSidecar(pod *corev1.Pod, initContainer string) bool {
 	return false
 }
 
-// isOver tells whether no container of the pod can run any more.
+// isOver tells whether no container of the pod can run any more. The kubelet tells of its containers' ends before it tells
+// of the pod's: whoever went by the phase alone would remove a pod that has just finished, and its log.
 func isOver(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		return true
+	}
+	n := len(pod.Status.ContainerStatuses)
+	over := n > 0 && n == len(pod.Spec.Containers)
+	for _, c := range pod.Status.ContainerStatuses {
+		over = over && c.State.Terminated != nil && !restartsInPlace(pod, c.State.Terminated)
+	}
+	return over
+}
+
+// restartsInPlace tells whether the kubelet starts a container again that ended like this.
+func restartsInPlace(pod *corev1.Pod, end *corev1.ContainerStateTerminated) bool {
+	switch pod.Spec.RestartPolicy {
+	case corev1.RestartPolicyNever:
+		return false
+	case corev1.RestartPolicyOnFailure:
+		return end.ExitCode != 0
+	default:
+		return true
+	}
 }
 
 // waitsFor says what keeps a pod's training from running, in words that stay the same while it waits; nothing while it

@@ -84,3 +84,30 @@ func TestWaiting(t *testing.T) {
 		})
 	}
 }
+
+func TestAPodIsOver(t *testing.T) {
+	alone := func(p *corev1.Pod) {
+		p.Spec.Containers, p.Status.ContainerStatuses = p.Spec.Containers[1:], p.Status.ContainerStatuses[1:]
+	}
+	always := func(p *corev1.Pod) { p.Spec.RestartPolicy = corev1.RestartPolicyAlways }
+	for _, row := range []struct {
+		sentence string
+		pod      []func(*corev1.Pod)
+		over     bool
+	}{
+		{"running: no", []func(*corev1.Pod){alone}, false},
+		{"nothing is known of its containers yet: no", []func(*corev1.Pod){neverStarted}, false},
+		{"its phase says so: yes", []func(*corev1.Pod){phase(corev1.PodFailed, "Evicted"), neverStarted}, true},
+		{"its container has ended, its phase is still Running: yes", []func(*corev1.Pod){ended(0, "Completed"), alone}, true},
+		{"its container has failed and is not restarted: yes", []func(*corev1.Pod){ended(1, "Error"), alone}, true},
+		{"its container has failed and is restarted in place: no", []func(*corev1.Pod){ended(1, "Error"), alone, inPlace}, false},
+		{"its container has ended and is run again all the same: no", []func(*corev1.Pod){ended(0, "Completed"), alone, always}, false},
+		{"a sidecar still runs: no", []func(*corev1.Pod){ended(0, "Completed")}, false},
+	} {
+		t.Run(row.sentence, func(t *testing.T) {
+			if got := isOver(aPod(row.pod...)); got != row.over {
+				t.Errorf("over %v, want %v", got, row.over)
+			}
+		})
+	}
+}

@@ -3,6 +3,8 @@ package job
 import (
 	"strings"
 	"testing"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 func TestSuccess(t *testing.T) {
@@ -41,7 +43,11 @@ func TestASidecarDoesNotHoldTheJob(t *testing.T) {
 	w := started(t, demo(0))
 	pod := w.pods["demo-master-0"]
 	w.exit(pod, 0, "Completed", "")
-	pod.Status.Phase = "Running" // another container goes on
+	pod.Status.Phase = "Running"
+	pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: "mesh"})
+	pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{
+		Name: "mesh", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
+	})
 	w.changed()
 	d := decide(w)
 	if !d.Status.Is(Succeeded) || len(d.DeletePods) != 1 {
