@@ -30,13 +30,13 @@ func TestRetriesAreCountedOnceWhereverTheOperatorDies(t *testing.T) {
 	for _, life := range []struct {
 		sentence string
 		writes   int
-		job      func(script string) client.Object
+		job      func(leader, worker string) client.Object
 	}{
-		{"a gang restarts as one", 13, func(script string) client.Object {
-			return pytorch(roles{"Master": running(1, `sleep 4`), "Worker": running(1, script)})
+		{"a gang restarts as one", 13, func(leader, worker string) client.Object {
+			return pytorch(roles{"Master": running(1, leader), "Worker": running(1, worker)})
 		}},
-		{"a replica restarts alone", 10, func(script string) client.Object {
-			tf := tensorflow(roles{"Chief": running(1, `sleep 6`), "Worker": running(1, script)})
+		{"a replica restarts alone", 10, func(leader, worker string) client.Object {
+			tf := tensorflow(roles{"Chief": running(1, leader), "Worker": running(1, worker)})
 			tf.Spec.TFReplicaSpecs["Worker"].RestartPolicy = kubeflowv1.RestartPolicyExitCode
 			return tf
 		}},
@@ -45,9 +45,11 @@ func TestRetriesAreCountedOnceWhereverTheOperatorDies(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, killed before request %d", life.sentence, n), func(t *testing.T) {
 				t.Parallel()
 				runs := filepath.Join(t.TempDir(), "runs")
+				leader := fmt.Sprintf(`until test $(cat %s | wc -l) = 2; do sleep 0.2; done; sleep 3`, runs)
+				worker := fmt.Sprintf(`echo run >> %[1]s; test $(wc -l < %[1]s) = 1 && exit 137; sleep 600`, runs)
 				w := deserted(t)
 				deaths := w.operateOutside(n)
-				s := w.submit(life.job(fmt.Sprintf(`echo run >> %[1]s; test $(wc -l < %[1]s) = 1 && exit 137; sleep 600`, runs))).becomes(kubeflowv1.JobSucceeded)
+				s := w.submit(life.job(leader, worker)).becomes(kubeflowv1.JobSucceeded)
 				if deaths() != 1 {
 					t.Errorf("the operator was killed %d times", deaths())
 				}

@@ -2,12 +2,16 @@ package controller_test
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -55,10 +59,10 @@ func deserted(t *testing.T) *world {
 	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
+	w.install(scheme)
 	if w.client, err = client.New(w.Config, client.Options{Scheme: scheme}); err != nil {
 		t.Fatal(err)
 	}
-	w.install()
 	t.Cleanup(func() { w.stop() })
 	return w
 }
@@ -74,18 +78,27 @@ func (w *world) row(sentence string, f func(w *world)) {
 	})
 }
 
-func (w *world) install() {
+// install makes the kinds known. A client made before would not know them.
+func (w *world) install(scheme *runtime.Scheme) {
 	w.Helper()
+	installer, err := client.New(w.Config, client.Options{Scheme: scheme})
+	if err != nil {
+		w.Fatal(err)
+	}
 	all, err := crds.All()
 	if err != nil {
 		w.Fatal(err)
 	}
 	for _, crd := range all {
-		if err := w.client.Create(context.Background(), crd); client.IgnoreAlreadyExists(err) != nil {
+		if err := installer.Create(context.Background(), crd); client.IgnoreAlreadyExists(err) != nil {
 			w.Fatal(err)
 		}
 		w.Eventually(crd.Name+" is served", func() error {
-			return w.Client.Discovery().RESTClient().Get().AbsPath("/apis/kubeflow.org/v1/" + crd.Spec.Names.Plural).Do(context.Background()).Error()
+			served, err := w.Client.Discovery().ServerResourcesForGroupVersion("kubeflow.org/v1")
+			if err == nil && !slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Name == crd.Spec.Names.Plural }) {
+				err = fmt.Errorf("only %v are", served.APIResources)
+			}
+			return err
 		})
 	}
 }

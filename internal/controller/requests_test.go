@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
@@ -84,7 +85,7 @@ func (w *world) requests() map[string]int { return w.requestsAbout("") }
 func (w *world) requestsAbout(job string) map[string]int {
 	w.Helper()
 	count := map[string]int{}
-	for _, r := range w.audited() {
+	for _, r := range w.audited(operatorOf(w.Namespace)) {
 		name := r.ObjectRef.Name
 		about := name == job || strings.HasPrefix(name, job+"-") || strings.HasPrefix(name, job+".")
 		if r.Verb == "list" { // of one job, or what a watch of all begins with
@@ -100,11 +101,12 @@ func (w *world) requestsAbout(job string) map[string]int {
 // audit is a line of the API server's audit log.
 type audit struct {
 	Verb, UserAgent, RequestURI string
+	RequestReceivedTimestamp    metav1.MicroTime
 	ObjectRef                   struct{ Resource, Subresource, Name, Namespace string }
 }
 
-// audited are the requests of the world's operator.
-func (w *world) audited() []audit {
+// audited are the requests in the world's namespace, of one user agent or, if none is named, of all.
+func (w *world) audited(agent string) []audit {
 	w.Helper()
 	file, err := os.Open(local.AuditLog(w))
 	if err != nil {
@@ -119,7 +121,7 @@ func (w *world) audited() []audit {
 		if json.Unmarshal(lines.Bytes(), &line) != nil {
 			continue // the last line may still be being written
 		}
-		if line.UserAgent == operatorOf(w.Namespace) && line.ObjectRef.Resource != "" {
+		if line.ObjectRef.Namespace == w.Namespace && line.ObjectRef.Resource != "" && (agent == "" || line.UserAgent == agent) {
 			all = append(all, line)
 		}
 	}
