@@ -1,0 +1,67 @@
+package layout
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestEveryKnownFaultIsHeld reads the table of docs/differences.md: all faults are there, in order, and each names tests
+// and stories that exist, or says why it does not concern us.
+func TestEveryKnownFaultIsHeld(t *testing.T) {
+	tests := declared(t)
+	text, err := os.ReadFile("../../../docs/differences.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := regexp.MustCompile(`(?m)^\| B\d+ \|.*$`).FindAllString(string(text), -1)
+	if len(rows) != 51 {
+		t.Fatalf("there are %d faults, want 51", len(rows))
+	}
+	named := regexp.MustCompile("`(Test\\w+)`")
+	for i, row := range rows {
+		cells := strings.Split(row, "|")
+		if want := fmt.Sprintf(" B%d ", i+1); cells[1] != want || len(cells) != 6 {
+			t.Errorf("row %d is %q", i+1, row)
+			continue
+		}
+		names := named.FindAllStringSubmatch(cells[4], -1)
+		if len(names) == 0 && !strings.Contains(cells[3], "Does not concern") {
+			t.Errorf("nothing holds%s", cells[1])
+		}
+		for _, name := range names {
+			if !tests[name[1]] {
+				t.Errorf("there is no %s to hold%s", name[1], cells[1])
+			}
+		}
+	}
+	for _, story := range regexp.MustCompile("story `([^`]+)`").FindAllStringSubmatch(string(text), -1) {
+		if _, err := os.Stat(filepath.Join("../../job/testdata", story[1])); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// declared are the names of all tests of the module.
+func declared(t *testing.T) map[string]bool {
+	t.Helper()
+	names, declaration := map[string]bool{}, regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`)
+	err := filepath.WalkDir("../../..", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, found := range declaration.FindAllStringSubmatch(string(text), -1) {
+			names[found[1]] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
