@@ -1,0 +1,25 @@
+package events
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/events"
+
+	"github.com/trainyard/trainyard/internal/job"
+)
+
+func TestTell(t *testing.T) {
+	recorder := events.NewFakeRecorder(10)
+	Tell(recorder, &corev1.Pod{}, job.Decision{Events: []job.Event{
+		{Reason: "PyTorchJobRunning", Message: "PyTorchJob demo is running 100% well."},
+		{Reason: "PyTorchJobFailed", Message: strings.Repeat("x", 2000), Warning: true},
+	}})
+	if got, want := <-recorder.Events, "Normal PyTorchJobRunning PyTorchJob demo is running 100% well."; got != want {
+		t.Errorf("told %q, want %q", got, want)
+	}
+	if got := <-recorder.Events; !strings.HasPrefix(got, "Warning PyTorchJobFailed xxx") || len(got) > longest+len("Warning PyTorchJobFailed ") {
+		t.Errorf("told %d bytes: %.40s", len(got), got)
+	}
+}

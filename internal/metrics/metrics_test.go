@@ -1,0 +1,61 @@
+package metrics
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/trainyard/trainyard/internal/job"
+)
+
+func gather(t *testing.T, registry *prometheus.Registry) map[string]*dto.Metric {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]*dto.Metric{}
+	for _, f := range families {
+		for _, m := range f.Metric {
+			var labels []string
+			for _, l := range m.Label {
+				labels = append(labels, l.GetValue())
+			}
+			all[f.GetName()+"{"+strings.Join(labels, ",")+"}"] = m
+		}
+	}
+	return all
+}
+
+func TestTell(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	m, err := New(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Tell("team", "pytorch", job.Metric{Name: job.JobsCreated}, job.Metric{Name: job.JobsRestarted}, job.Metric{Name: job.JobsRestarted},
+		job.Metric{Name: job.TimeToRunning, Seconds: 1.5})
+	got := gather(t, registry)
+	for name, want := range map[string]float64{
+		"training_operator_jobs_created_total{pytorch,team}": 1, "training_operator_jobs_restarted_total{pytorch,team}": 2,
+	} {
+		if got[name].GetCounter().GetValue() != want {
+			t.Errorf("%s is %v, want %v", name, got[name], want)
+		}
+	}
+	if h := got["trainyard_job_time_to_running_seconds{pytorch,team}"].GetHistogram(); h.GetSampleSum() != 1.5 {
+		t.Errorf("time to running: %v", h)
+	}
+}
+
+func TestStates(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(States{List: func() []State {
+		return []State{{"team", "pytorch", "Running"}, {"team", "pytorch", "Running"}, {"team", "pytorch", "Failed"}}
+	}})
+	if got := gather(t, registry)["trainyard_jobs{pytorch,team,Running}"].GetGauge().GetValue(); got != 2 {
+		t.Errorf("%v running jobs, want 2", got)
+	}
+}
