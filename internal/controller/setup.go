@@ -79,6 +79,9 @@ func Setup(mgr ctrl.Manager, options Options) error {
 		}
 	}
 	numbers, err := metrics.New(options.Metrics)
+	if err == nil {
+		err = options.Metrics.Register(states(mgr))
+	}
 	if err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
