@@ -189,9 +189,9 @@ func (h *history) toPod(action string) {
 	case action == "delete" || action == "vanish":
 		h.now = h.now.Add(time.Second) // within one second, cause and effect cannot be told apart
 		h.oracle.harm(pod, Disruption)
-		h.world.watch = nil
+		h.watch = nil
 		h.deletePod(pod.Name, pod.UID, action == "vanish")
-		h.world.watch = h.oracle
+		h.watch = h.oracle
 	case action == "gone" && pod.DeletionTimestamp != nil && !h.deadNodes[pod.Spec.NodeName]:
 		h.gone(pod)
 	}
@@ -213,6 +213,27 @@ func (h *history) exitPod(pod *corev1.Pod, code int32) {
 		h.oracle.harm(pod, Application)
 	}
 	h.exit(pod, code, "Error", "")
+	if rapid.Bool().Draw(h.T, "the phase comes later") {
+		pod.Status.Phase = corev1.PodRunning
+		h.changed()
+	}
+}
+
+// catchUp lets the kubelets tell the phases of pods whose containers have ended.
+func (h *history) catchUp() {
+	for _, name := range slices.Sorted(maps.Keys(h.pods)) {
+		pod := h.pods[name]
+		end := h.main(pod).State.Terminated
+		switch {
+		case end == nil || pod.DeletionTimestamp != nil || pod.Status.Phase != corev1.PodRunning:
+			continue
+		case end.ExitCode == 0:
+			pod.Status.Phase = corev1.PodSucceeded
+		default:
+			pod.Status.Phase = corev1.PodFailed
+		}
+		h.changed()
+	}
 }
 
 func (h *history) mark(pod *corev1.Pod, key, value string) {
@@ -229,9 +250,9 @@ func (h *history) loseNode(node string) {
 	for _, name := range slices.Sorted(maps.Keys(h.pods)) {
 		if pod := h.pods[name]; pod.Spec.NodeName == node && !isOver(pod) {
 			h.oracle.harm(pod, Disruption)
-			h.world.watch = nil
+			h.watch = nil
 			h.deletePod(pod.Name, pod.UID, false)
-			h.world.watch = h.oracle
+			h.watch = h.oracle
 		}
 	}
 }
@@ -275,6 +296,7 @@ func (h *history) quiet() {
 }
 
 func (h *history) stopTerminating() bool {
+	h.catchUp()
 	any := false
 	for _, name := range slices.Sorted(maps.Keys(h.pods)) {
 		if pod := h.pods[name]; pod.DeletionTimestamp != nil && !h.deadNodes[pod.Spec.NodeName] {

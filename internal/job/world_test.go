@@ -328,7 +328,7 @@ func (w *world) deletePod(name string, uid types.UID, force bool) {
 	if w.watch != nil {
 		w.watch.deleting(pod, force)
 	}
-	if force || pod.Spec.NodeName == "" || isOver(pod) {
+	if force || pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		delete(w.pods, name)
 		w.changed()
 		return
