@@ -1,0 +1,88 @@
+package pytorch
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
+	"github.com/trainyard/trainyard/internal/job"
+)
+
+func aJob(master, workers int32, changes ...func(*kubeflowv1.PyTorchJob)) *kubeflowv1.PyTorchJob {
+	role := func(n int32) *kubeflowv1.ReplicaSpec {
+		return &kubeflowv1.ReplicaSpec{Replicas: &n, Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "pytorch"}}}}}
+	}
+	pj := &kubeflowv1.PyTorchJob{}
+	pj.Name, pj.UID = "demo", "5d9d"
+	pj.Spec.PyTorchReplicaSpecs = map[kubeflowv1.ReplicaType]*kubeflowv1.ReplicaSpec{"Master": role(master), "Worker": role(workers)}
+	for _, change := range changes {
+		change(pj)
+	}
+	return pj
+}
+
+func elasticJob(pj *kubeflowv1.PyTorchJob) {
+	pj.Spec.ElasticPolicy = &kubeflowv1.ElasticPolicy{MinReplicas: new(int32(1)), MaxReplicas: new(int32(8))}
+}
+
+func perNode(n string) func(*kubeflowv1.PyTorchJob) {
+	return func(pj *kubeflowv1.PyTorchJob) { pj.Spec.NprocPerNode = &n }
+}
+
+func TestEnvironment(t *testing.T) {
+	for _, row := range []struct {
+		sentence string
+		job      *kubeflowv1.PyTorchJob
+		replica  job.Replica
+		want     map[string]string // "-" for a variable that is not set
+	}{
+		{"the Master is rank 0", aJob(1, 3), job.Replica{Role: "Master"},
+			map[string]string{"RANK": "0", "WORLD_SIZE": "4", "MASTER_ADDR": "demo-master-0", "MASTER_PORT": "23456", "PET_NNODES": "4", "PET_NPROC_PER_NODE": "auto"}},
+		{"a Worker comes after the Master", aJob(1, 3), job.Replica{Role: "Worker", Index: 2},
+			map[string]string{"RANK": "3", "PET_NODE_RANK": "3", "PET_MASTER_ADDR": "demo-master-0"}},
+		{"processes per node make the world larger, not the rank", aJob(1, 3, perNode("8")), job.Replica{Role: "Worker", Index: 2},
+			map[string]string{"RANK": "3", "WORLD_SIZE": "32", "PET_NNODES": "4", "PET_NPROC_PER_NODE": "8"}},
+		{"a number that only torch knows counts as one", aJob(1, 3, perNode("gpu")), job.Replica{Role: "Master"},
+			map[string]string{"WORLD_SIZE": "4", "PET_NPROC_PER_NODE": "gpu"}},
+		{"without a Master the first Worker acts as one", aJob(0, 3), job.Replica{Role: "Worker", Index: 2},
+			map[string]string{"RANK": "2", "WORLD_SIZE": "3", "MASTER_ADDR": "demo-worker-0"}},
+		{"an elastic Worker is told the bounds and where to meet", aJob(0, 3, elasticJob), job.Replica{Role: "Worker", Index: 2},
+			map[string]string{"PET_NNODES": "1:8", "PET_RDZV_ENDPOINT": "demo-worker-0:23456", "PET_RDZV_BACKEND": "c10d", "PET_RDZV_ID": "5d9d",
+				"RANK": "-", "WORLD_SIZE": "-", "MASTER_ADDR": "-", "PET_RDZV_CONF": "-", "PET_MAX_RESTARTS": "-", "PET_STANDALONE": "-"}},
+	} {
+		t.Run(row.sentence, func(t *testing.T) {
+			got := map[string]string{}
+			for _, v := range (Kind{}).Read(row.job).Env(row.replica).Everywhere {
+				got[v.Name] = v.Value
+			}
+			for name, want := range row.want {
+				if value, set := got[name]; value != want && set || !set && want != "-" {
+					t.Errorf("%s is %q, want %q", name, value, want)
+				}
+			}
+		})
+	}
+}
+
+func TestRules(t *testing.T) {
+	for _, row := range []struct {
+		sentence string
+		job      *kubeflowv1.PyTorchJob
+		success  job.Success
+		scope    job.Scope
+		services int
+	}{
+		{"the Master's end is the job's, and all restart as one", aJob(1, 3), job.Success{Role: "Master", Rule: job.SuccessAll}, job.ScopeJob, 2},
+		{"a Master alone restarts in place", aJob(1, 0), job.Success{Role: "Master", Rule: job.SuccessAll}, job.ScopeReplica, 2},
+		{"Workers alone must all succeed", aJob(0, 3), job.Success{Role: "Worker", Rule: job.SuccessAll}, job.ScopeJob, 2},
+		{"of elastic Workers one is enough, and each restarts alone", aJob(0, 3, elasticJob), job.Success{Role: "Worker", Rule: job.SuccessAny}, job.ScopeReplica, 2},
+	} {
+		t.Run(row.sentence, func(t *testing.T) {
+			m := Kind{}.Read(row.job)
+			if m.Job.Success != row.success || m.Job.RestartScope() != row.scope || len(m.Job.Services) != row.services {
+				t.Errorf("success %+v, scope %s, services %v", m.Job.Success, m.Job.RestartScope(), m.Job.Services)
+			}
+		})
+	}
+}

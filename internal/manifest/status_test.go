@@ -1,0 +1,25 @@
+package manifest
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestIndexes(t *testing.T) {
+	for _, row := range []struct {
+		text string
+		set  []int32
+	}{
+		{"", nil}, {"0", []int32{0}}, {"0-3", []int32{0, 1, 2, 3}}, {"0,3-5", []int32{0, 3, 4, 5}}, {"1,3,5", []int32{1, 3, 5}},
+	} {
+		if got := writeIndexes(row.set); got != row.text {
+			t.Errorf("%v is written %q, want %q", row.set, got, row.text)
+		}
+		if got := readIndexes(row.text); !slices.Equal(got, row.set) {
+			t.Errorf("%q is read %v, want %v", row.text, got, row.set)
+		}
+	}
+	if got := readIndexes("x,2,5-y,7"); !slices.Equal(got, []int32{2, 7}) {
+		t.Errorf("what makes no sense is not left out: %v", got)
+	}
+}
