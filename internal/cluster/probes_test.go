@@ -154,7 +154,7 @@ func TestProbeThatHangs(t *testing.T) {
 	pod := local.Pod("hangs", `exec sleep 1000`)
 	pod.Spec.Containers[0].ReadinessProbe = &corev1.Probe{
 		ProbeHandler:  corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"sh", "-c", `trap '' TERM; sleep 1000 & sleep 1000`}}},
-		PeriodSeconds: 1000, TimeoutSeconds: 1,
+		PeriodSeconds: 5, TimeoutSeconds: 1, // so that none runs for four of five seconds
 	}
 	w.Create(withMark(pod, w.Namespace))
 	w.Await(`timed out after 1s`, "events", "--for", "pod/hangs")
