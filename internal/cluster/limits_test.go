@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/trainyard/trainyard/internal/testing/local"
 )
@@ -20,27 +21,18 @@ func limited(pod *corev1.Pod, cpu, memory string) *corev1.Pod {
 	if memory != "" {
 		limits[corev1.ResourceMemory] = quantity(memory)
 	}
-	pod.Spec.Containers[0].Resources = corev1.ResourceRequirements{
-		Limits: limits, Requests: corev1.ResourceList{corev1.ResourceCPU: quantity("10m"), corev1.ResourceMemory: quantity("10Mi")},
-	}
-	return pod
-}
-
-// pythonPod is a pod that runs a Python script.
-func pythonPod(name, text string) *corev1.Pod {
-	pod := local.Pod(name, "")
-	pod.Spec.Containers[0].Command = []string{"/usr/bin/python3", "-c", text}
+	pod.Spec.Containers[0].Resources.Limits = limits
 	return pod
 }
 
 func TestMemoryLimit(t *testing.T) {
 	t.Parallel()
 	w := local.New(t)
-	greedy := limited(pythonPod("greedy", `x = bytearray(200 << 20)`), "", "64Mi")
-	again := limited(pythonPod("again", `x = bytearray(200 << 20)`), "", "64Mi")
+	greedy := limited(local.Pod("greedy", python(`x = bytearray(200 << 20)`)), "", "64Mi")
+	again := limited(local.Pod("again", python(`x = bytearray(200 << 20)`)), "", "64Mi")
 	again.Spec.RestartPolicy = corev1.RestartPolicyAlways
 	child := limited(local.Pod("child", `/usr/bin/python3 -c 'x = bytearray(200 << 20)'; echo the child ended with $?; exit 1`), "", "64Mi")
-	modest := limited(pythonPod("modest", `x = bytearray(30 << 20); print(len(x))`), "", "64Mi")
+	modest := limited(local.Pod("modest", python(`x = bytearray(30 << 20); print(len(x))`)), "", "64Mi")
 	w.Create(greedy, again, child, modest)
 	w.Run(t, "kills what exceeds it: OOMKilled, 137", func(t *testing.T, w *local.World) {
 		end := local.Container(w.UntilPhase("greedy", corev1.PodFailed), "main").State.Terminated
@@ -71,55 +63,90 @@ func TestMemoryLimit(t *testing.T) {
 func TestCPULimit(t *testing.T) {
 	t.Parallel()
 	w := local.New(t)
-	w.Create(limited(pythonPod("busy", `
+	throttled := limited(local.Pod("throttled", `
+		files=$(awk -F: '$2 == "" || $2 ~ /(^|,)cpu(,|$)/ {print "/sys/fs/cgroup/" $2 $3 "/cpu.stat"}' /proc/self/cgroup)
+		until cat $files 2>/dev/null | grep 'nr_throttled [1-9]'; do :; done`), "200m", "")
+	throttled.Spec.ActiveDeadlineSeconds = ptr.To(int64(60))
+	w.Create(throttled, limited(local.Pod("busy", python(`
 import time
 begin = time.monotonic()
 while time.monotonic() < begin + 4: pass
 print(time.process_time() / (time.monotonic() - begin))
-`), "200m", ""))
-	w.UntilPhase("busy", corev1.PodSucceeded)
-	share, err := strconv.ParseFloat(strings.TrimSpace(w.Logs("busy")), 64)
-	if err != nil || share < 0.02 || share > 0.25 {
-		t.Errorf("a busy container with a limit of 0.2 CPUs used %.3f of one (%v)", share, err)
-	}
+`)), "200m", ""))
+	w.Run(t, "is kept by a busy container", func(t *testing.T, w *local.World) {
+		w.UntilPhase("busy", corev1.PodSucceeded)
+		if share, err := strconv.ParseFloat(strings.TrimSpace(w.Logs("busy")), 64); err != nil || share > 0.25 {
+			t.Errorf("with a limit of 0.2 CPUs it used %.3f of one (%v)", share, err)
+		}
+	})
+	w.Run(t, "is the kernel's to enforce, which counts", func(t *testing.T, w *local.World) {
+		w.UntilPhase("throttled", corev1.PodSucceeded)
+	})
 }
+
+// busy is a Python script that uses a CPU and writes how much it got of it, in the last five seconds, to /scratch/rate.
+const busy = `
+import collections, os, time
+marks = collections.deque(maxlen=20)
+while True:
+    begin = time.monotonic()
+    marks.append((begin, time.process_time()))
+    while time.monotonic() < begin + 0.25: pass
+    rate = (time.process_time() - marks[0][1]) / (time.monotonic() - marks[0][0])
+    with open("/scratch/new", "w") as f: f.write(str(int(rate * 1000)))
+    os.rename("/scratch/new", "/scratch/rate")
+`
 
 func TestTop(t *testing.T) {
 	t.Parallel()
 	w := local.New(t)
 	const hold = "import time; x = bytearray(100 << 20); time.sleep(1000)"
+	folder := t.TempDir()
 	w.Create(
-		limited(pythonPod("busy", "while True: pass"), "300m", ""),
-		pythonPod("large", hold),
-		limited(pythonPod("large-limited", hold), "", "200Mi"),
+		withFolder(limited(local.Pod("busy", python(busy)), "300m", ""), folder),
+		local.Pod("large", python(hold)),
+		limited(local.Pod("large-limited", python(hold)), "", "200Mi"),
 		local.Pod("idle", `sleep 1000`),
 	)
-	for _, c := range []struct {
-		what, pod      string
-		column         int
-		suffix         string
-		atLeast, below int
-	}{
-		{"shows a busy pod's CPU", "busy", 1, "m", 200, 330},
-		{"shows an idle pod's CPU", "idle", 1, "m", 0, 20},
-		{"shows an idle pod's memory", "idle", 2, "Mi", 0, 8},
-		{"shows a pod's memory", "large", 2, "Mi", 100, 120},
-		{"shows a limited pod's memory", "large-limited", 2, "Mi", 100, 120},
-	} {
-		w.Run(t, c.what, func(t *testing.T, w *local.World) {
-			w.UntilPhase(c.pod, corev1.PodRunning)
-			w.Eventually("kubectl top", func() error {
-				out := w.Try("", "top", "pod", c.pod, "--no-headers").Stdout
-				fields := strings.Fields(out)
-				if len(fields) != 3 {
-					return fmt.Errorf("printed %q", out)
-				}
-				n, err := strconv.Atoi(strings.TrimSuffix(fields[c.column], c.suffix))
-				if err != nil || n < c.atLeast || n >= c.below {
-					return fmt.Errorf("printed %q", out)
-				}
-				return nil
-			})
+	// shows waits until kubectl top prints a value for a pod with which check is content.
+	shows := func(w *local.World, pod string, column int, unit string, check func(got int) error) {
+		w.Helper()
+		w.Eventually("kubectl top", func() error {
+			o := w.Try("", "top", "pod", pod, "--no-headers")
+			fields := strings.Fields(o.Stdout)
+			if len(fields) != 3 {
+				return fmt.Errorf("it printed %q", o.Stdout+o.Stderr)
+			}
+			got, err := strconv.Atoi(strings.TrimSuffix(fields[column], unit))
+			if err != nil {
+				return err
+			}
+			return check(got)
 		})
 	}
+	between := func(low, high int) func(int) error {
+		return func(got int) error {
+			if got < low || got > high {
+				return fmt.Errorf("%d is not between %d and %d", got, low, high)
+			}
+			return nil
+		}
+	}
+	w.Run(t, "shows the CPU that a busy pod gets", func(t *testing.T, w *local.World) {
+		shows(w, "busy", 1, "m", func(got int) error {
+			rate, err := strconv.Atoi(read(t, folder+"/rate"))
+			if err != nil || rate < 50 {
+				return fmt.Errorf("the machine is too busy: the pod gets %dm (%w)", rate, err)
+			}
+			return between(rate*3/4, rate*5/4)(got)
+		})
+	})
+	w.Run(t, "shows that an idle pod is idle", func(_ *testing.T, w *local.World) {
+		shows(w, "idle", 1, "m", between(0, 20))
+		shows(w, "idle", 2, "Mi", between(0, 8))
+	})
+	w.Run(t, "shows the memory that a pod holds, limited or not", func(_ *testing.T, w *local.World) {
+		shows(w, "large", 2, "Mi", between(100, 120))
+		shows(w, "large-limited", 2, "Mi", between(100, 120))
+	})
 }
