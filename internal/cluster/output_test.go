@@ -65,7 +65,8 @@ func TestFloodOfOutput(t *testing.T) {
 		}
 		return nil
 	})
-	if largest > 512<<20 {
+	// A log grows to 100 MiB at most, and there are the current one, the one before and one that is being compressed.
+	if largest > 330<<20 {
 		t.Errorf("its logs grew to %d bytes", largest)
 	}
 	if got := w.Logs("flood", "--tail=2"); strings.Count(got, "\n") != 2 || !strings.HasSuffix(got, "never ends\n") {
@@ -86,7 +87,7 @@ func occupied(pattern string) (size int64, files int) {
 	for _, folder := range folders {
 		_ = filepath.WalkDir(folder, func(_ string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() {
-				return nil //nolint:nilerr // files come and go
+				return nil // files come and go
 			}
 			if info, err := entry.Info(); err == nil {
 				size, files = size+info.Size(), files+1
