@@ -6,9 +6,10 @@ import (
 
 	"github.com/trainyard/trainyard/internal/cli"
 	"github.com/trainyard/trainyard/internal/cluster"
+	"github.com/trainyard/trainyard/internal/operator"
 )
 
 func main() {
-	cluster.Main()
+	cluster.Main(cluster.Addon{Name: cli.OperatorAddon, Run: operator.Run})
 	os.Exit(cli.Run(os.Args))
 }

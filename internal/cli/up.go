@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/trainyard/trainyard/internal/cluster"
+	"github.com/trainyard/trainyard/internal/operator"
 )
 
 // up is `trainyard up`: the local cluster in the foreground.
@@ -73,12 +74,18 @@ func (u *up) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if !u.withoutOperator {
+		if err := operator.AwaitDefinitions(ctx, c.RESTConfig()); err != nil {
+			return errors.Join(err, u.stop(c))
+		}
+	}
 	fmt.Fprintf(u.out, "\rThe local cluster is ready (%.1f s).\n\n", time.Since(began).Seconds())
 	for _, note := range c.Notes() {
 		fmt.Fprintf(u.out, "Note: %s\n", note)
 	}
 	fmt.Fprintf(u.out, `Use it from another terminal:
     export KUBECONFIG=%s
+    trainyard run --nodes 2 -- python train.py
     trainyard kubectl get pods --all-namespaces
 
 Ctrl-C stops it; the next "trainyard up" continues where it was.
@@ -90,13 +97,17 @@ Ctrl-C stops it; the next "trainyard up" continues where it was.
 		return errors.New("the local cluster ended by itself; cluster.log in the data directory says why")
 	}
 	fmt.Fprintln(u.out, "\nStopping the local cluster …")
-	limited, cancel := context.WithTimeout(context.Background(), stopLimit)
-	defer cancel()
-	if err := c.Stop(limited); err != nil {
+	if err := u.stop(c); err != nil {
 		return err
 	}
 	fmt.Fprintln(u.out, "Stopped.")
 	return nil
+}
+
+func (u *up) stop(c *cluster.Cluster) error {
+	limited, cancel := context.WithTimeout(context.Background(), stopLimit)
+	defer cancel()
+	return c.Stop(limited)
 }
 
 // progress shows what is being started: on one line that is written over where that is possible.

@@ -1,0 +1,47 @@
+// Package operator runs the operator inside another process: the local cluster's. It brings its own definitions, so that a
+// cluster needs nothing but this to know training jobs.
+package operator
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/trainyard/trainyard/internal/controller"
+)
+
+// workers is how many jobs of a kind are looked at at the same time.
+const workers = 4
+
+// Run installs the definitions and runs jobs until ctx ends.
+func Run(ctx context.Context, config *rest.Config) error {
+	ctrl.SetLogger(klog.Background())
+	config = rest.CopyConfig(config)
+	config.QPS, config.UserAgent = -1, "trainyard-operator"
+	if err := InstallDefinitions(ctx, config); err != nil {
+		return err
+	}
+	scheme, err := controller.Scheme()
+	if err != nil {
+		return err
+	}
+	caches, err := controller.Cache("")
+	if err != nil {
+		return err
+	}
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme: scheme, Cache: caches, Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
+	})
+	if err != nil {
+		return fmt.Errorf("starting the operator: %w", err)
+	}
+	if err := controller.Setup(mgr, controller.Options{Workers: workers, Metrics: prometheus.NewRegistry()}); err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
