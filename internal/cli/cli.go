@@ -1,6 +1,5 @@
 // Package cli is the command line: one file per verb. A verb reads its flags, does its work through the packages that know
-// how, and says the outcome in words for a person and an exit code for a script: 0 done, 1 failed, 2 wrong usage, and 124
-// where a job's deadline passed, as timeout(1) has it.
+// how, and says the outcome in words for a person and an exit code for a script.
 package cli
 
 import (
@@ -16,8 +15,10 @@ import (
 
 // Exit codes.
 const (
-	exitFailed = 1
-	exitUsage  = 2
+	exitFailed      = 1
+	exitUsage       = 2
+	exitDeadline    = 124 // as timeout(1) has it
+	exitInterrupted = 130 // as shells have it
 )
 
 // usageError is the person's mistake, to be mended on the command line.
@@ -53,6 +54,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 
 // The groups in which help lists the verbs.
 const (
+	groupJobs    = "jobs"
 	groupOffline = "offline"
 	groupLocal   = "local"
 )
@@ -72,9 +74,12 @@ func command(args []string) *cobra.Command {
 		return usageError{fmt.Errorf("%w; `%s --help` lists the flags", err, cmd.CommandPath())}
 	})
 	root.AddGroup(
+		&cobra.Group{ID: groupJobs, Title: "Run training jobs, and look at them:"},
 		&cobra.Group{ID: groupOffline, Title: "Look at a manifest, without a cluster:"},
 		&cobra.Group{ID: groupLocal, Title: "The local cluster:"},
 	)
+	group(root, groupJobs, runCommand(), submitCommand(), getCommand(), logsCommand(), whyCommand(), waitCommand(), eventsCommand(),
+		suspendCommand(), resumeCommand(), scaleCommand(), deleteCommand(), topCommand())
 	group(root, groupOffline, renderCommand(), lintCommand(), simulateCommand(), convertCommand())
 	group(root, groupLocal, upCommand(), kubectlCommand(args))
 	root.AddCommand(flyteCommand(), versionCommand())

@@ -51,6 +51,10 @@ func readJobs(cmd *cobra.Command, file string) ([]jobOfFile, error) {
 	if err != nil {
 		return nil, err
 	}
+	return jobsAmong(file, docs)
+}
+
+func jobsAmong(file string, docs []*document.Document) ([]jobOfFile, error) {
 	var jobs []jobOfFile
 	for _, doc := range docs {
 		kind := kindOf(doc)
@@ -110,7 +114,15 @@ func readJob(doc *document.Document, kind kinds.Kind) (jobOfFile, error) {
 
 // oneJob is the only job of a file.
 func oneJob(cmd *cobra.Command, file string) (jobOfFile, error) {
-	jobs, err := readJobs(cmd, file)
+	docs, err := readFile(cmd, file)
+	if err != nil {
+		return jobOfFile{}, err
+	}
+	return onlyJob(cmd, file, docs)
+}
+
+func onlyJob(cmd *cobra.Command, file string, docs []*document.Document) (jobOfFile, error) {
+	jobs, err := jobsAmong(file, docs)
 	if err != nil {
 		return jobOfFile{}, err
 	}

@@ -67,13 +67,22 @@ func (r *render) run(cmd *cobra.Command) error {
 
 // printObjects prints objects as YAML or JSON, without what only a cluster fills in.
 func printObjects(out *printer, objects []runtime.Object, format string) error {
-	var plain []any
+	return printEach(out, objects, format, func(content map[string]any) { delete(content, "status") })
+}
+
+// printWhole prints objects as they are.
+func printWhole(out *printer, objects []runtime.Object, format string) error {
+	return printEach(out, objects, format, func(map[string]any) {})
+}
+
+func printEach(out *printer, objects []runtime.Object, format string, change func(map[string]any)) error {
+	plain := []any{}
 	for _, obj := range objects {
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 		if err != nil {
 			return err
 		}
-		delete(content, "status")
+		change(content)
 		plain = append(plain, content)
 	}
 	if format == "json" {

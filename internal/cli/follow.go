@@ -1,0 +1,228 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainyard/trainyard/internal/job"
+	"github.com/trainyard/trainyard/internal/story"
+	"github.com/trainyard/trainyard/internal/yard"
+)
+
+// follower shows a job to its end: logs, what happens to it, a live line, a summary.
+type follower struct {
+	yard    *yard.Yard
+	screen  *screen
+	json    bool
+	signals <-chan os.Signal
+	// stop says that Ctrl-C is meant for the job.
+	stop bool
+
+	job      *yard.Job
+	pad      int
+	first    *job.Failure
+	stopping bool
+	lines    chan yard.Line
+}
+
+// drain is how long logs are read on after the job's end.
+const drain = 5 * time.Second
+
+// follow returns when the job has ended, with its outcome.
+func (f *follower) follow(ctx context.Context, j *yard.Job) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	f.job = j
+	for _, r := range replicasOf(j.Job) {
+		f.pad = max(f.pad, len(shortName(r)))
+	}
+	f.tell("submitted", "%s %s is submitted.", j.Kind.Name(), j.Job.Name)
+	changes, err := f.yard.Follow(ctx, j)
+	if err != nil {
+		return err
+	}
+	f.lines = make(chan yard.Line, 100)
+	logs := f.yard.FollowLogs(ctx, j, yard.LogQuery{}, func(l yard.Line) { f.lines <- l })
+	defer f.screen.end()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case l := <-f.lines:
+			f.log(l)
+		case <-tick.C:
+			f.screen.keep(f.live())
+		case <-f.signals:
+			if f.stopping || !f.stop {
+				f.atOnce()
+				return outcome(exitInterrupted)
+			}
+			f.interrupt(ctx)
+		case next := <-changes:
+			f.change(next)
+			if next.Gone || next.Status.Finished() && !f.stopping {
+				f.drain(logs)
+				return f.end()
+			}
+		}
+	}
+}
+
+// drain shows what was written before the end.
+func (f *follower) drain(wait func(time.Duration)) {
+	done := make(chan struct{})
+	go func() { wait(drain); close(done) }()
+	for {
+		select {
+		case l := <-f.lines:
+			f.log(l)
+			continue
+		case <-done:
+		}
+		for len(f.lines) > 0 {
+			f.log(<-f.lines)
+		}
+		return
+	}
+}
+
+func (f *follower) log(l yard.Line) {
+	if f.json {
+		f.print(struct {
+			Type string `json:"type"`
+			yard.Line
+		}{"log", l})
+		return
+	}
+	f.screen.log(l.Replica, l.Text, f.pad)
+}
+
+// change tells what is new about the job.
+func (f *follower) change(next *yard.Job) {
+	was, is := f.job.Status, next.Status
+	f.job = next
+	if f.first == nil {
+		f.first = is.LastFailure
+	}
+	state := f.story().State()
+	switch {
+	case f.stopping || next.Gone:
+	case is.Retries+is.Disruptions > was.Retries+was.Disruptions && is.LastFailure != nil && !is.Finished():
+		f.tell("restarting", "%s is restarting: %s%s.", next.Job.Name, is.LastFailure, charged(next, was))
+	case is.Is(job.Running) && !was.Is(job.Running):
+		f.tell("running", "%s is running, %s ready.", next.Job.Name, is.Ready)
+	case is.Is(job.Suspended) && !was.Is(job.Suspended):
+		f.tell("suspended", "%s is suspended.", next.Job.Name)
+	case is.Message != was.Message && is.Message != "" && !is.Finished() && f.screen.width == 0:
+		f.tell("waiting", "%s is %s: %s.", next.Job.Name, state, is.Message)
+	}
+	f.screen.keep(f.live())
+}
+
+// charged says what a restart cost.
+func charged(j *yard.Job, was job.Status) string {
+	switch limit := j.Job.Policy.BackoffLimit; {
+	case j.Status.Retries == was.Retries:
+		return "; not charged"
+	case limit != nil:
+		return fmt.Sprintf("; retry %d of %d", j.Status.Retries, *limit)
+	}
+	return fmt.Sprintf("; retry %d", j.Status.Retries)
+}
+
+func (f *follower) story() story.Story { return storyOf(f.job, time.Now()) }
+
+// storyOf is a job's story as far as its object tells it.
+func storyOf(j *yard.Job, now time.Time) story.Story {
+	return story.Story{Job: j.Job, Status: j.Status, Created: j.Object.GetCreationTimestamp().Time, Now: now}
+}
+
+func (f *follower) live() string {
+	if f.stopping {
+		return "stopping · Ctrl-C again stops it at once"
+	}
+	return f.job.Job.Name + " · " + f.story().Line()
+}
+
+// interrupt stops the job gracefully: its pods get their time to end.
+func (f *follower) interrupt(ctx context.Context) {
+	f.stopping = true
+	f.tell("stopping", "stopping %s; Ctrl-C again stops it at once.", f.job.Job.Name)
+	f.screen.keep(f.live())
+	uid := f.job.Job.UID
+	err := f.yard.Delete(ctx, f.job.Object, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationForeground))
+	if client.IgnoreNotFound(err) != nil {
+		f.tell("error", "stopping %s: %v", f.job.Job.Name, err)
+	}
+}
+
+// atOnce kills what still runs.
+func (f *follower) atOnce() {
+	if !f.stop {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	now := int64(0)
+	pods, err := f.yard.Pods(ctx, f.job)
+	for i := range pods {
+		err = client.IgnoreNotFound(f.yard.Delete(ctx, &pods[i], &client.DeleteOptions{GracePeriodSeconds: &now}))
+	}
+	if err != nil {
+		f.tell("error", "killing %s: %v", f.job.Job.Name, err)
+	}
+}
+
+// end tells how the job ended.
+func (f *follower) end() error {
+	f.screen.end()
+	s := f.story()
+	code := 0
+	switch {
+	case f.stopping:
+		f.tell("stopped", "%s is stopped.", f.job.Job.Name)
+		return outcome(exitInterrupted)
+	case f.job.Gone && !f.job.Status.Finished():
+		return fmt.Errorf("job %s was deleted before its end", f.job.Job.Name)
+	case s.EndReason() == job.ReasonDeadlineExceeded:
+		code = exitDeadline
+	case f.job.Status.Is(job.Failed):
+		code = exitFailed
+	}
+	if f.json {
+		f.print(map[string]any{
+			"type": "summary", "job": f.job.Job.Name, "state": s.State(), "reason": s.EndReason(), "attempts": f.job.Status.Attempt + 1,
+			"retries": f.job.Status.Retries, "disruptions": f.job.Status.Disruptions, "exitCode": code,
+			"seconds": f.job.Status.CompletionTime.Sub(f.job.Status.StartTime).Seconds(),
+		})
+	} else {
+		fmt.Fprintf(f.screen.err, "\n%s", s.Summary(f.first))
+	}
+	if code != 0 {
+		return outcome(code)
+	}
+	return nil
+}
+
+// tell says that something happened.
+func (f *follower) tell(kind, format string, args ...any) {
+	if f.json {
+		f.print(map[string]any{"type": kind, "time": time.Now().UTC(), "job": f.job.Job.Name, "message": fmt.Sprintf(format, args...)})
+		return
+	}
+	f.screen.say("» "+format, args...)
+}
+
+func (f *follower) print(event any) {
+	text, err := json.Marshal(event)
+	if err != nil {
+		text = fmt.Appendf(nil, `{"type":"error","message":%q}`, err)
+	}
+	fmt.Fprintf(f.screen.out, "%s\n", text)
+}

@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trainyard/trainyard/internal/yard"
+)
+
+// logs is `trainyard logs`: what all replicas of a job wrote, in the order of time.
+type logs struct {
+	target
+	query   yard.LogQuery
+	attempt int32
+	follow  bool
+}
+
+func logsCommand() *cobra.Command {
+	var l logs
+	cmd := &cobra.Command{
+		Use:   "logs JOB",
+		Short: "Show the logs of all replicas, merged in the order of time",
+		Long: `Show the logs of all replicas, merged in the order of time. With -f it waits for pods, goes on through restarts and
+trouble of the API server, and ends when the job does.`,
+		Args: oneArgument("job"),
+		RunE: func(cmd *cobra.Command, args []string) error { return l.run(cmd, args[0]) },
+	}
+	addTarget(cmd, &l.target)
+	flags := cmd.Flags()
+	flags.BoolVarP(&l.follow, "follow", "f", false, "go on until the job ends")
+	flags.StringVar(&l.query.Replica, "replica", "", "this replica alone, as in worker-1")
+	flags.Int32Var(&l.attempt, "attempt", 0, "this attempt alone, counted from 1")
+	flags.DurationVar(&l.query.Since, "since", 0, "only what is newer, as in 10m")
+	return cmd
+}
+
+func (l *logs) run(cmd *cobra.Command, name string) error {
+	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	y, j, err := l.find(ctx, name)
+	if err != nil {
+		return err
+	}
+	if l.attempt > 0 {
+		l.query.Attempt = new(l.attempt - 1)
+	}
+	pad, known := 0, l.query.Replica == ""
+	for _, r := range replicasOf(j.Job) {
+		pad = max(pad, len(shortName(r)))
+		known = known || shortName(r) == l.query.Replica
+	}
+	if !known {
+		return noSuchReplica(j.Job, l.query.Replica)
+	}
+	s := newScreen(cmd.OutOrStdout(), cmd.ErrOrStderr())
+	s.width = 0 // no live line
+	show := func(line yard.Line) { s.log(line.Replica, line.Text, pad) }
+	if l.follow {
+		return l.following(ctx, y, j, show)
+	}
+	lines, err := y.Logs(ctx, j, l.query)
+	for _, line := range lines {
+		show(line)
+	}
+	if err == nil && len(lines) == 0 {
+		s.say("There is no log of %s: its pods are gone, or have not written anything. `trainyard why %[1]s` may say more.", j.Job.Name)
+	}
+	return l.explain(err)
+}
+
+// following shows lines until the job has ended, or somebody has seen enough.
+func (l *logs) following(ctx context.Context, y *yard.Yard, j *yard.Job, show func(yard.Line)) error {
+	changes, err := y.Follow(ctx, j)
+	if err != nil {
+		return err
+	}
+	end := y.FollowLogs(ctx, j, l.query, show)
+	for {
+		select {
+		case <-ctx.Done():
+			end(0)
+			return nil
+		case now := <-changes:
+			if now.Gone || now.Status.Finished() {
+				end(drain + time.Second)
+				return nil
+			}
+		}
+	}
+}

@@ -1,0 +1,218 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
+)
+
+// recipe is a job made from flags and a command instead of a manifest.
+type recipe struct {
+	name, image, nodes, nproc, clean string
+	retries, gpus                    int32
+	deadline, ttl                    time.Duration
+	env                              []string
+}
+
+func (r *recipe) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&r.name, "name", "", "the job's name (default: the script's, with something to tell runs apart)")
+	flags.StringVar(&r.nodes, "nodes", "1", "how many replicas; 1:4 for an elastic job of one to four")
+	flags.StringVar(&r.nproc, "nproc", "", "training processes in each replica, started by torchrun: a number, auto, cpu or gpu")
+	flags.Int32Var(&r.retries, "retries", 0, "how many failures are answered by another try")
+	flags.DurationVar(&r.deadline, "deadline", 0, "how long the job may run, as in 2h (default: as long as it takes)")
+	flags.StringVar(&r.clean, "clean", "running", "which pods are removed at the end: none, running or all")
+	flags.DurationVar(&r.ttl, "ttl", -1, "when after its end the job is deleted, as in 1h (default: never)")
+	flags.StringArrayVar(&r.env, "env", nil, "a variable for the training, as in --env EPOCHS=3; may be repeated")
+	flags.Int32Var(&r.gpus, "gpus", 0, "GPUs for each replica")
+	flags.StringVar(&r.image, "image", "", "the container image; the local cluster needs none")
+}
+
+// job is the manifest that the flags and the command make.
+func (r *recipe) job(command []string) (*unstructured.Unstructured, error) {
+	pj := &kubeflowv1.PyTorchJob{}
+	pj.SetGroupVersionKind(kubeflowv1.GroupVersion.WithKind(kubeflowv1.PyTorchJobKind))
+	if pj.Name = r.name; r.name == "" {
+		pj.GenerateName = nameFor(command) + "-"
+	}
+	container := corev1.Container{Name: kubeflowv1.PyTorchContainer, Image: r.image, Command: command}
+	if container.Image == "" {
+		container.Image = "local"
+	}
+	worker := &kubeflowv1.ReplicaSpec{}
+	if r.retries == 0 {
+		worker.RestartPolicy = kubeflowv1.RestartPolicyNever // else the kubelet has restarted it before its failure is seen
+	}
+	for _, step := range []func() error{
+		func() error { return r.setNodes(pj, worker) },
+		func() error { return r.setPolicy(&pj.Spec.RunPolicy.LifecyclePolicy) },
+		func() error { return r.setProcesses(pj, &container) },
+		func() error { return r.setContainer(&container) },
+	} {
+		if err := step(); err != nil {
+			return nil, usageError{err}
+		}
+	}
+	worker.Template.Spec.Containers = []corev1.Container{container}
+	pj.Spec.PyTorchReplicaSpecs = map[kubeflowv1.ReplicaType]*kubeflowv1.ReplicaSpec{kubeflowv1.PyTorchWorker: worker}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pj)
+	if err != nil {
+		return nil, fmt.Errorf("making the manifest: %w", err)
+	}
+	delete(content, "status")
+	return &unstructured.Unstructured{Object: content}, nil
+}
+
+// setNodes reads 2 or 1:4. An elastic job starts with as many as it may have.
+func (r *recipe) setNodes(pj *kubeflowv1.PyTorchJob, worker *kubeflowv1.ReplicaSpec) error {
+	low, high, elastic := strings.Cut(r.nodes, ":")
+	n, err := strconv.ParseInt(low, 10, 32)
+	if err != nil || n < 1 {
+		return fmt.Errorf("--nodes %s: use a number from 1, or a range as in 1:4", r.nodes)
+	}
+	worker.Replicas = new(int32(n))
+	if !elastic {
+		return nil
+	}
+	most, err := strconv.ParseInt(high, 10, 32)
+	if err != nil || most < n {
+		return fmt.Errorf("--nodes %s: use a range of which the second number is not the smaller, as in 1:4", r.nodes)
+	}
+	worker.Replicas = new(int32(most))
+	pj.Spec.ElasticPolicy = &kubeflowv1.ElasticPolicy{MinReplicas: new(int32(n)), MaxReplicas: new(int32(most))}
+	return nil
+}
+
+func (r *recipe) setPolicy(p *kubeflowv1.LifecyclePolicy) error {
+	clean := map[string]kubeflowv1.CleanPodPolicy{
+		"none": kubeflowv1.CleanPodPolicyNone, "running": kubeflowv1.CleanPodPolicyRunning, "all": kubeflowv1.CleanPodPolicyAll,
+	}
+	policy, known := clean[strings.ToLower(r.clean)]
+	switch {
+	case !known:
+		return fmt.Errorf("--clean %s: use none, running or all", r.clean)
+	case r.retries < 0:
+		return fmt.Errorf("--retries %d: use a number from 0", r.retries)
+	case r.deadline != 0 && r.deadline < time.Second:
+		return fmt.Errorf("--deadline %s: use at least 1s", r.deadline)
+	case r.gpus < 0:
+		return fmt.Errorf("--gpus %d: use a number from 0", r.gpus)
+	}
+	p.CleanPodPolicy, p.BackoffLimit = &policy, &r.retries
+	if r.deadline > 0 {
+		p.ActiveDeadlineSeconds = new(int64(r.deadline / time.Second))
+	}
+	if r.ttl >= 0 {
+		p.TTLSecondsAfterFinished = new(int32(r.ttl / time.Second))
+	}
+	return nil
+}
+
+// setProcesses lets torchrun start the training where several processes, or a changing number of replicas, are asked for.
+func (r *recipe) setProcesses(pj *kubeflowv1.PyTorchJob, c *corev1.Container) error {
+	if r.nproc != "" {
+		if n, err := strconv.Atoi(r.nproc); (err != nil || n < 1) && r.nproc != "auto" && r.nproc != "cpu" && r.nproc != "gpu" {
+			return fmt.Errorf("--nproc %s: use a number from 1, auto, cpu or gpu", r.nproc)
+		}
+		pj.Spec.NprocPerNode = &r.nproc
+	} else if pj.Spec.ElasticPolicy != nil {
+		pj.Spec.NprocPerNode = new("1")
+	}
+	python := strings.HasPrefix(filepath.Base(c.Command[0]), "python")
+	if pj.Spec.NprocPerNode == nil || !python || strings.Contains(strings.Join(c.Command, " "), "torch.distributed") {
+		return nil
+	}
+	c.Command = append([]string{c.Command[0], "-m", "torch.distributed.run"}, c.Command[1:]...)
+	return nil
+}
+
+func (r *recipe) setContainer(c *corev1.Container) error {
+	for _, pair := range r.env {
+		name, value, ok := strings.Cut(pair, "=")
+		if !ok || name == "" {
+			return fmt.Errorf("--env %s: use NAME=value", pair)
+		}
+		c.Env = append(c.Env, corev1.EnvVar{Name: name, Value: value})
+	}
+	if r.gpus > 0 {
+		c.Resources.Limits = corev1.ResourceList{"nvidia.com/gpu": *resource.NewQuantity(int64(r.gpus), resource.DecimalSI)}
+	}
+	return nil
+}
+
+var notInAName = regexp.MustCompile(`[^a-z0-9]+`)
+
+// nameFor is the name of the script, or else of the program, as far as it makes a job's name.
+func nameFor(command []string) string {
+	name := filepath.Base(command[0])
+	for _, word := range command[1:] {
+		if strings.HasSuffix(word, ".py") {
+			name = strings.TrimSuffix(filepath.Base(word), ".py")
+			break
+		}
+	}
+	name = strings.Trim(notInAName.ReplaceAllString(strings.ToLower(name), "-"), "-")
+	if name == "" || name[0] < 'a' {
+		name = "job-" + name
+	}
+	return strings.TrimRight(name[:min(len(name), 30)], "-")
+}
+
+// localize lets the containers of a job run as if typed here: in this directory, with this shell's programs. A cluster that
+// was started from elsewhere would otherwise use that place's.
+func localize(obj *unstructured.Unstructured) error {
+	dir, err := os.Getwd()
+	if err != nil {
+		return fmt.Errorf("finding the working directory: %w", err)
+	}
+	for _, field := range []string{"pytorchReplicaSpecs", "tfReplicaSpecs"} {
+		roles, _, _ := unstructured.NestedMap(obj.Object, "spec", field)
+		for role := range roles {
+			at := []string{"spec", field, role, "template", "spec", "containers"}
+			containers, _, _ := unstructured.NestedSlice(obj.Object, at...)
+			for i := range containers {
+				if c, ok := containers[i].(map[string]any); ok {
+					settle(c, dir)
+				}
+			}
+			if len(containers) > 0 {
+				if err := unstructured.SetNestedSlice(obj.Object, containers, at...); err != nil {
+					return fmt.Errorf("setting the working directory: %w", err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func settle(container map[string]any, dir string) {
+	if container["workingDir"] == nil {
+		container["workingDir"] = dir
+	}
+	env, _ := container["env"].([]any)
+	has := map[string]bool{}
+	for _, e := range env {
+		if pair, ok := e.(map[string]any); ok {
+			name, _ := pair["name"].(string)
+			has[name] = true
+		}
+	}
+	for _, name := range []string{"PATH", "VIRTUAL_ENV", "CONDA_PREFIX"} {
+		if value := os.Getenv(name); value != "" && !has[name] {
+			env = append(env, map[string]any{"name": name, "value": value})
+		}
+	}
+	container["env"] = env
+}

@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/trainyard/trainyard/internal/yard"
+)
+
+// target is the cluster and namespace that a verb is about: the one that flags or KUBECONFIG name, else the local cluster
+// where one has been started, else the one of ~/.kube/config.
+type target struct {
+	kubeconfig, context, namespace string
+	local                          bool
+}
+
+func addTarget(cmd *cobra.Command, t *target) {
+	flags := cmd.Flags()
+	flags.StringVar(&t.kubeconfig, "kubeconfig", "", "the kubeconfig of the cluster (default: KUBECONFIG, else the local cluster's)")
+	flags.StringVar(&t.context, "context", "", "the context of the kubeconfig")
+	flags.StringVarP(&t.namespace, "namespace", "n", "", "the namespace (default: the context's, else default)")
+}
+
+// named tells whether a person chose a cluster by a flag.
+func (t *target) named() bool { return t.kubeconfig != "" || t.context != "" }
+
+// config is access to the cluster; it settles the namespace.
+func (t *target) config() (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = t.kubeconfig
+	if !t.named() && os.Getenv("KUBECONFIG") == "" {
+		if file, err := localKubeconfig(); err == nil {
+			rules.ExplicitPath, t.local = file, true
+		}
+	}
+	return t.load(rules)
+}
+
+func (t *target) load(rules *clientcmd.ClientConfigLoadingRules) (*rest.Config, error) {
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: t.context})
+	config, err := loader.ClientConfig()
+	if err != nil {
+		if clientcmd.IsEmptyConfig(err) {
+			return nil, usageError{errors.New("no cluster is known: `trainyard up` starts one on this machine, --kubeconfig and --context name another")}
+		}
+		return nil, usageError{fmt.Errorf("reading the kubeconfig: %w", err)}
+	}
+	if t.namespace == "" {
+		if t.namespace, _, err = loader.Namespace(); err != nil {
+			return nil, usageError{fmt.Errorf("reading the kubeconfig: %w", err)}
+		}
+	}
+	return config, nil
+}
+
+// open is the target's yard.
+func (t *target) open() (*yard.Yard, error) {
+	config, err := t.config()
+	if err != nil {
+		return nil, err
+	}
+	y, err := yard.Open(config, t.namespace)
+	return y, t.explain(err)
+}
+
+// explain says what to do about an answer of the cluster that is not about the job.
+func (t *target) explain(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case utilnet.IsConnectionRefused(err) && t.local:
+		return errors.New("the local cluster is not running: `trainyard up` starts it")
+	case utilnet.IsConnectionRefused(err) || utilnet.IsTimeout(err):
+		return fmt.Errorf("the cluster does not answer: %w", err)
+	case meta.IsNoMatchError(err) || strings.Contains(err.Error(), "could not find the requested resource"):
+		return errors.New("the cluster knows no training jobs: `trainyard install` brings the operator")
+	case apierrors.IsUnauthorized(err):
+		return fmt.Errorf("the cluster does not let you in: %w", err)
+	}
+	return err
+}
+
+// find is the job that the first argument names.
+func (t *target) find(ctx context.Context, name string) (*yard.Yard, *yard.Job, error) {
+	y, err := t.open()
+	if err != nil {
+		return nil, nil, err
+	}
+	j, err := y.Find(ctx, name)
+	if errors.Is(err, yard.ErrNotFound) {
+		return nil, nil, fmt.Errorf("%w: `trainyard get` lists those there are", err)
+	}
+	return y, j, t.explain(err)
+}
+
+// oneArgument checks that a verb is given the one thing it needs.
+func oneArgument(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) == 0:
+			return usageError{fmt.Errorf("no %s is named: use `%s`", what, cmd.CommandPath()+strings.TrimPrefix(cmd.Use, cmd.Name()))}
+		case len(args) > 1:
+			return usageError{fmt.Errorf("`%s` takes one %s, but got %d", cmd.CommandPath(), what, len(args))}
+		}
+		return nil
+	}
+}

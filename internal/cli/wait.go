@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trainyard/trainyard/internal/job"
+	"github.com/trainyard/trainyard/internal/yard"
+)
+
+// waiting is `trainyard wait`: until a job has ended, or is in a state.
+type waiting struct {
+	target
+	until   string
+	timeout time.Duration
+}
+
+func waitCommand() *cobra.Command {
+	var w waiting
+	cmd := &cobra.Command{
+		Use:   "wait JOB",
+		Short: "Wait until a job has ended, and exit with its outcome",
+		Long: `Wait until a job has ended, and exit with its outcome: 0 succeeded, 1 failed, 124 its deadline or --timeout passed.
+With --for running, restarting or suspended it waits for that state instead.`,
+		Args: oneArgument("job"),
+		RunE: func(cmd *cobra.Command, args []string) error { return w.run(cmd, args[0]) },
+	}
+	addTarget(cmd, &w.target)
+	cmd.Flags().StringVar(&w.until, "for", "end", "what to wait for: end, running, restarting, suspended, succeeded, failed")
+	cmd.Flags().DurationVar(&w.timeout, "timeout", 0, "how long to wait at most (default: as long as it takes)")
+	return cmd
+}
+
+func (w *waiting) run(cmd *cobra.Command, name string) error {
+	w.until = strings.ToLower(w.until)
+	if err := choice("for", w.until, "end", "running", "restarting", "suspended", "succeeded", "failed"); err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if w.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, w.timeout)
+		defer cancel()
+	}
+	y, j, err := w.find(ctx, name)
+	if err != nil {
+		return err
+	}
+	changes, err := y.Follow(ctx, j)
+	if err != nil {
+		return err
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			if context.Cause(ctx) == context.DeadlineExceeded {
+				fmt.Fprintf(cmd.ErrOrStderr(), "%s is %s after %s.\n", name, strings.ToLower(storyOf(j, time.Now()).State()), w.timeout)
+				return outcome(exitDeadline)
+			}
+			return outcome(exitInterrupted)
+		case j = <-changes:
+			if done, err := w.reached(j); done {
+				return err
+			}
+		}
+	}
+}
+
+// reached tells whether the wait is over, and how it ends.
+func (w *waiting) reached(j *yard.Job) (bool, error) {
+	s := storyOf(j, time.Now())
+	switch {
+	case w.until != "end" && strings.EqualFold(s.State(), w.until):
+		return true, nil
+	case j.Status.Finished() && w.until != "end":
+		return true, fmt.Errorf("job %s is %s and will not be %s any more", j.Job.Name, strings.ToLower(s.State()), w.until)
+	case s.EndReason() == job.ReasonDeadlineExceeded:
+		return true, outcome(exitDeadline)
+	case j.Status.Is(job.Failed):
+		return true, outcome(exitFailed)
+	case j.Status.Is(job.Succeeded):
+		return true, nil
+	case j.Gone:
+		return true, fmt.Errorf("job %s was deleted before its end", j.Job.Name)
+	}
+	return false, nil
+}

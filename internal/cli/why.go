@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainyard/trainyard/internal/yard"
+)
+
+func whyCommand() *cobra.Command {
+	var t target
+	cmd := &cobra.Command{
+		Use:   "why JOB",
+		Short: "Say why a job is as it is, and what to do about it",
+		Long: `Say in one paragraph what state a job is in and since when, what it waits for or what ended it, in the words of the
+scheduler, the image puller or the quota, and what to do about it; after restarts with the ledger of attempts.`,
+		Args: oneArgument("job"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			y, j, err := t.find(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			text, err := why(cmd.Context(), y, j)
+			if err != nil {
+				return t.explain(err)
+			}
+			out := &printer{Writer: cmd.OutOrStdout()}
+			out.printf("%s", text)
+			return out.err
+		},
+	}
+	addTarget(cmd, &t)
+	return cmd
+}
+
+func why(ctx context.Context, y *yard.Yard, j *yard.Job) (string, error) {
+	s := storyOf(j, time.Now())
+	var err error
+	if s.Pods, err = y.Pods(ctx, j); err != nil {
+		return "", err
+	}
+	events, err := y.Events(ctx, j)
+	if err != nil {
+		return "", err
+	}
+	for _, e := range events {
+		if e.Type == corev1.EventTypeWarning && e.Kind == "Pod" {
+			s.Warnings = append(s.Warnings, fmt.Sprintf("pod %s: %s", e.Name, e.Text))
+		}
+	}
+	return s.Why(), nil
+}

@@ -1,0 +1,140 @@
+package story
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainyard/trainyard/internal/job"
+)
+
+// Why is one paragraph on why the job is as it is, and what can be done about it; after a failure with the ledger of
+// attempts.
+func (s Story) Why() string {
+	name := s.Job.Name
+	var told []string
+	say := func(format string, args ...any) { told = append(told, fmt.Sprintf(format, args...)) }
+	ledger := ""
+	switch {
+	case len(s.Status.Conditions) == 0:
+		say("%s was submitted %s ago and no operator has looked at it yet.", name, Span(s.Now.Sub(s.Created)))
+		say("Is one running? On your machine `trainyard up` has one; `trainyard install` brings it to a cluster.")
+	case s.Status.Is(job.Suspended):
+		say("%s is suspended since %s: nothing of it runs.", name, Span(s.Now.Sub(s.since())))
+		say("`trainyard resume %s` lets it run.", name)
+	case s.Status.Is(job.Succeeded):
+		say("%s succeeded %s ago%s%s.", name, Span(s.Now.Sub(s.Status.CompletionTime)), s.length(), s.restarts())
+	case s.Status.Is(job.Failed):
+		say("%s %s %s ago%s%s: %s.", name, s.verdict(), Span(s.Now.Sub(s.Status.CompletionTime)), s.length(), s.restarts(), s.cause())
+		told = append(told, s.remedy()...)
+	default:
+		told = append(told, s.whyNotDone()...)
+	}
+	if len(s.Status.Attempts) > 1 {
+		ledger = "\n\n" + strings.TrimRight(s.Ledger(), "\n")
+	}
+	if f := s.Status.LastFailure; f != nil && f.Message != "" && !s.Status.Is(job.Succeeded) {
+		ledger += fmt.Sprintf("\n\n%s last said:\n%s", f.Pod, strings.TrimRight(indent(f.Message, "  | "), "\n"))
+	}
+	return strings.Join(told, " ") + ledger + "\n"
+}
+
+// whyNotDone is about a job that is on its way.
+func (s Story) whyNotDone() []string {
+	told := []string{fmt.Sprintf("%s is %s since %s, with %s replicas ready.", s.Job.Name, strings.ToLower(s.State()), Span(s.Now.Sub(s.since())), ready(s.Status))}
+	if n := s.Status.Retries + s.Status.Disruptions; n > 0 && s.Status.LastFailure != nil {
+		told = append(told, fmt.Sprintf("It was restarted %s, the last time because %s.", times(n), s.Status.LastFailure))
+	}
+	if wait := s.waits(); wait != "" {
+		told = append(told, fmt.Sprintf("It waits: %s.", strings.TrimRight(wait, ".")))
+		if hint := hintFor(wait); hint != "" {
+			told = append(told, hint)
+		}
+	}
+	if at := s.Status.NotBefore; at.After(s.Now) {
+		told = append(told, fmt.Sprintf("The next attempt starts in %s.", Span(at.Sub(s.Now))))
+	}
+	if deadline := s.Job.Policy.ActiveDeadlineSeconds; deadline != nil && !s.Status.StartTime.IsZero() {
+		left := s.Status.StartTime.Add(time.Duration(*deadline) * time.Second).Sub(s.Now)
+		told = append(told, fmt.Sprintf("Its deadline is in %s.", Span(left)))
+	}
+	return told
+}
+
+func ready(s job.Status) string {
+	if s.Ready == "" {
+		return "no"
+	}
+	return strings.Replace(s.Ready, "/", " of ", 1)
+}
+
+func times(n int32) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+// waits is what the job waits for: its own words, else what its pods and Kubernetes say.
+func (s Story) waits() string {
+	if s.Status.Message != "" {
+		return s.Status.Message
+	}
+	if s.Status.Is(job.Running) {
+		return ""
+	}
+	for _, pod := range s.Pods {
+		if pod.Status.Phase != corev1.PodPending {
+			continue
+		}
+		if n := len(s.Warnings); n > 0 {
+			return s.Warnings[n-1]
+		}
+		if pod.Spec.NodeName == "" {
+			return fmt.Sprintf("pod %s is to be placed on a node", pod.Name)
+		}
+		return fmt.Sprintf("pod %s is being started on node %s", pod.Name, pod.Spec.NodeName)
+	}
+	return ""
+}
+
+// hints say what to do, by a word of what is waited for.
+var hints = []struct{ word, do string }{
+	{"exceeded quota", "Free some of the namespace's quota, ask for less, or have it raised."},
+	{"nsufficient", "Ask for less in resources, free some on the nodes (`trainyard top` shows who uses what), or add a node."},
+	{"cannot be pulled", "Check the image's name and that the cluster may pull it (imagePullSecrets)."},
+	{"taint", "Add a toleration to the template, or a node without that taint."},
+	{"affinity", "Check nodeSelector and affinity of the template against the nodes' labels."},
+	{"persistentvolumeclaim", "Create the claim, or mend its name in the template's volumes."},
+	{"belongs to something else", "Delete what holds the name, or give the job another."},
+	{"keeps failing", "The log says why: `trainyard logs`."},
+}
+
+func hintFor(wait string) string {
+	for _, h := range hints {
+		if strings.Contains(strings.ToLower(wait), strings.ToLower(h.word)) {
+			return h.do
+		}
+	}
+	return ""
+}
+
+// remedy is what to do about a failure.
+func (s Story) remedy() []string {
+	f := s.Status.LastFailure
+	switch {
+	case s.EndReason() == job.ReasonDeadlineExceeded:
+		return []string{"Raise activeDeadlineSeconds, or let it do less."}
+	case s.EndReason() == job.ReasonRefused:
+		return []string{"Mend the template and submit the job anew; `trainyard lint` finds such things before."}
+	case f == nil:
+		return nil
+	case f.Reason == "OOMKilled":
+		return []string{"Raise the memory limit, or let the training take less, as by smaller batches."}
+	case f.Class == job.Disruption:
+		return []string{"With restartPolicy OnFailure or ExitCode a disruption is restarted, and not charged."}
+	}
+	return []string{fmt.Sprintf("Its log, where it is kept: `trainyard logs %s --replica %s-%d`.", s.Job.Name, strings.ToLower(f.Role), f.Index)}
+}

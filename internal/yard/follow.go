@@ -1,0 +1,80 @@
+package yard
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainyard/trainyard/internal/manifest"
+)
+
+// Follow tells of a job each time it changes, first as it is now, until ctx ends, and at last that it is gone. It survives
+// trouble of the API server.
+func (y *Yard) Follow(ctx context.Context, j *Job) (<-chan *Job, error) {
+	newest := make(chan *Job, 1)
+	tell := func(next *Job) {
+		select { // only the newest matters
+		case <-newest:
+		default:
+		}
+		newest <- next
+	}
+	list, err := y.newList(j.Kind)
+	if err != nil {
+		return nil, err
+	}
+	y.watch(ctx, list, j.Kind.New(), []client.ListOption{
+		client.InNamespace(j.Job.Namespace), client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("metadata.name", j.Job.Name)},
+	}, func(obj client.Object, gone bool) {
+		if o := obj.(manifest.Object); o.GetUID() == j.Job.UID {
+			tell(&Job{Kind: j.Kind, Object: o, Manifest: j.Kind.Read(o), Gone: gone})
+		}
+	})
+	return newest, nil
+}
+
+// followPods tells of the pods of a job as they come, change and go.
+func (y *Yard) followPods(ctx context.Context, j *Job, changed func(pod *corev1.Pod, gone bool)) {
+	y.watch(ctx, &corev1.PodList{}, &corev1.Pod{}, []client.ListOption{client.InNamespace(j.Job.Namespace), Selector(j)},
+		func(obj client.Object, gone bool) {
+			if owner := metav1.GetControllerOf(obj); owner != nil && owner.UID == j.Job.UID {
+				changed(obj.(*corev1.Pod), gone)
+			}
+		})
+}
+
+// watch tells of every object of a list, one at a time, as long as ctx lasts.
+func (y *Yard) watch(ctx context.Context, list client.ObjectList, example client.Object, options []client.ListOption, changed func(obj client.Object, gone bool)) {
+	with := func(raw metav1.ListOptions) []client.ListOption {
+		return append([]client.ListOption{&client.ListOptions{Raw: &raw}}, options...)
+	}
+	source := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, raw metav1.ListOptions) (runtime.Object, error) {
+			all := list.DeepCopyObject().(client.ObjectList)
+			return all, y.List(ctx, all, with(raw)...)
+		},
+		WatchFuncWithContext: func(ctx context.Context, raw metav1.ListOptions) (watch.Interface, error) {
+			return y.Watch(ctx, list.DeepCopyObject().(client.ObjectList), with(raw)...)
+		},
+	}
+	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
+		ListerWatcher: source, ObjectType: example,
+		Handler: cache.ResourceEventHandlerFuncs{
+			AddFunc:    func(obj any) { changed(obj.(client.Object), false) },
+			UpdateFunc: func(_, obj any) { changed(obj.(client.Object), false) },
+			DeleteFunc: func(obj any) {
+				if last, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+					obj = last.Obj
+				}
+				changed(obj.(client.Object), true)
+			},
+		},
+	})
+	go informer.RunWithContext(ctx)
+}

@@ -1,0 +1,247 @@
+package yard
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/trainyard/trainyard/internal/job"
+)
+
+// Line is one line of a replica's log.
+type Line struct {
+	Time    time.Time `json:"time"`
+	Replica string    `json:"replica"`
+	Attempt int32     `json:"attempt"`
+	Text    string    `json:"text"`
+}
+
+// LogQuery says which lines are wanted.
+type LogQuery struct {
+	// Replica is one as in worker-1, empty for all. Attempt is one, nil for all there still are.
+	Replica string
+	Attempt *int32
+	Since   time.Duration
+}
+
+func (q LogQuery) wants(pod *corev1.Pod) bool {
+	replica, attempt := replicaOf(pod)
+	return (q.Replica == "" || strings.EqualFold(q.Replica, replica)) && (q.Attempt == nil || *q.Attempt == attempt)
+}
+
+func replicaOf(pod *corev1.Pod) (string, int32) {
+	attempt, _ := strconv.ParseInt(pod.Labels[job.LabelAttempt], 10, 32)
+	return pod.Labels[job.LabelReplicaType] + "-" + pod.Labels[job.LabelReplicaIndex], int32(attempt)
+}
+
+// Logs are the lines there are, in the order of time.
+func (y *Yard) Logs(ctx context.Context, j *Job, q LogQuery) ([]Line, error) {
+	pods, err := y.Pods(ctx, j)
+	if err != nil {
+		return nil, err
+	}
+	var all []Line
+	for i := range pods {
+		if !q.wants(&pods[i]) {
+			continue
+		}
+		s := newStream(y, j, &pods[i], q, func(l Line) { all = append(all, l) })
+		if restarted(&pods[i], s.container) {
+			_ = s.read(ctx, corev1.PodLogOptions{Previous: true}) // a log before the last may be gone
+		}
+		if err := s.read(ctx, corev1.PodLogOptions{}); err != nil && !apierrors.IsBadRequest(err) && !apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("reading the log of %s: %w", pods[i].Name, err)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Line) int { return a.Time.Compare(b.Time) })
+	return all, nil
+}
+
+func restarted(pod *corev1.Pod, container string) bool {
+	for _, c := range pod.Status.ContainerStatuses {
+		if c.Name == container {
+			return c.RestartCount > 0
+		}
+	}
+	return false
+}
+
+// FollowLogs tells each line as it is written, of all pods the job has and will have. It waits for pods, and survives their
+// restarts and trouble of the API server. Lines come one at a time. What it returns ends that: it returns when the pods
+// there are have ended and all they wrote is told, or after a limit.
+func (y *Yard) FollowLogs(ctx context.Context, j *Job, q LogQuery, tell func(Line)) (wait func(limit time.Duration)) {
+	var mu, following sync.Mutex
+	var streams sync.WaitGroup
+	known, ending := map[types.UID]*stream{}, false
+	one := func(l Line) {
+		mu.Lock()
+		defer mu.Unlock()
+		tell(l)
+	}
+	watching, stopWatching := context.WithCancel(ctx)
+	reading, stopReading := context.WithCancel(context.WithoutCancel(ctx))
+	y.followPods(watching, j, func(pod *corev1.Pod, gone bool) {
+		if !q.wants(pod) {
+			return
+		}
+		following.Lock()
+		defer following.Unlock()
+		s := known[pod.UID]
+		if s == nil {
+			if gone || ending {
+				return
+			}
+			s = newStream(y, j, pod, q, one)
+			known[pod.UID] = s
+			streams.Go(func() { s.follow(reading) })
+		}
+		s.seen(pod, gone)
+	})
+	return func(limit time.Duration) {
+		following.Lock()
+		ending = true
+		following.Unlock()
+		done := make(chan struct{})
+		go func() { streams.Wait(); close(done) }()
+		select {
+		case <-done:
+		case <-time.After(limit):
+		}
+		stopReading()
+		stopWatching()
+		<-done
+	}
+}
+
+// stream reads the log of one pod's training container.
+type stream struct {
+	yard      *Yard
+	pod       *corev1.Pod
+	container string
+	replica   string
+	attempt   int32
+	since     *metav1.Time
+	last      time.Time
+	tell      func(Line)
+	// changed says that the pod has news: that its container has started, that no more will be written, that it is gone.
+	changed              chan struct{}
+	mu                   sync.Mutex
+	started, ended, gone bool
+}
+
+func newStream(y *Yard, j *Job, pod *corev1.Pod, q LogQuery, tell func(Line)) *stream {
+	s := &stream{yard: y, pod: pod, tell: tell, changed: make(chan struct{}, 1)}
+	s.replica, s.attempt = replicaOf(pod)
+	for _, role := range j.Job.Roles {
+		if strings.EqualFold(role.Name, pod.Labels[job.LabelReplicaType]) {
+			s.container = job.TrainingContainer(pod.Spec, role.Container)
+		}
+	}
+	if q.Since > 0 {
+		s.since = &metav1.Time{Time: time.Now().Add(-q.Since)}
+	}
+	return s
+}
+
+// seen notes how the pod is.
+func (s *stream) seen(pod *corev1.Pod, gone bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range pod.Status.ContainerStatuses {
+		if c.Name == s.container && (c.State.Running != nil || c.State.Terminated != nil || c.RestartCount > 0) {
+			s.started = true
+		}
+	}
+	s.gone = s.gone || gone
+	s.ended = s.ended || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+}
+
+func (s *stream) state() (started, ended, gone bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.started, s.ended, s.gone
+}
+
+// again is how long to wait before a log that broke off is opened again.
+const again = 200 * time.Millisecond
+
+// follow reads until the pod has ended and its log is read to the end.
+func (s *stream) follow(ctx context.Context) {
+	for ctx.Err() == nil {
+		started, ended, gone := s.state()
+		if gone {
+			return // the name may be another pod's by now
+		}
+		if !started && !ended {
+			select {
+			case <-s.changed:
+			case <-ctx.Done():
+			}
+			continue
+		}
+		if !started {
+			return
+		}
+		err := s.read(ctx, corev1.PodLogOptions{Follow: !ended})
+		if ended && (err == nil || apierrors.IsNotFound(err)) {
+			return
+		}
+		select {
+		case <-s.changed:
+		case <-time.After(again):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// read tells the lines that were not told yet.
+func (s *stream) read(ctx context.Context, options corev1.PodLogOptions) error {
+	options.Container, options.Timestamps, options.SinceTime = s.container, true, s.since
+	if !s.last.IsZero() {
+		options.SinceTime = &metav1.Time{Time: s.last}
+	}
+	log, err := s.yard.Core.CoreV1().Pods(s.pod.Namespace).GetLogs(s.pod.Name, &options).Stream(ctx)
+	if err != nil {
+		return err
+	}
+	defer log.Close() //nolint:errcheck // it was only read
+	lines, told := bufio.NewReader(log), s.last
+	for {
+		text, err := lines.ReadString('\n')
+		if text != "" {
+			s.line(strings.TrimSuffix(text, "\n"), told)
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// line tells a line, unless it was told before the log broke off: what is as old as the last one told was.
+func (s *stream) line(text string, told time.Time) {
+	stamp, rest, _ := strings.Cut(text, " ")
+	at, err := time.Parse(time.RFC3339Nano, stamp)
+	if err != nil || !at.After(told) {
+		return
+	}
+	s.last = at
+	s.tell(Line{Time: at, Replica: s.replica, Attempt: s.attempt, Text: rest})
+}

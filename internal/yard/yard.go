@@ -1,0 +1,171 @@
+// Package yard is where jobs are found: a cluster's API server, asked for jobs of any kind, their pods, events and logs. What
+// follows something over time survives restarts of pods and trouble of the API server.
+package yard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainyard/trainyard/internal/controller"
+	"github.com/trainyard/trainyard/internal/job"
+	"github.com/trainyard/trainyard/internal/kinds"
+	"github.com/trainyard/trainyard/internal/manifest"
+)
+
+// Yard is a namespace of a cluster.
+type Yard struct {
+	client.WithWatch
+	Core      kubernetes.Interface
+	Namespace string
+}
+
+// Job is a job as the API server has it.
+type Job struct {
+	Kind   kinds.Kind
+	Object manifest.Object
+	*manifest.Manifest
+	// Gone says that this is how it was last: it is deleted.
+	Gone bool
+}
+
+// ErrNotFound says that there is no such job.
+var ErrNotFound = errors.New("there is no such job")
+
+// Open makes a yard of a cluster's namespace.
+func Open(config *rest.Config, namespace string) (*Yard, error) {
+	config = rest.CopyConfig(config)
+	config.QPS, config.UserAgent = -1, "trainyard"
+	config.WarningHandler = rest.NoWarnings{}
+	scheme, err := controller.Scheme()
+	if err != nil {
+		return nil, err
+	}
+	core, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	return &Yard{WithWatch: c, Core: core, Namespace: namespace}, nil
+}
+
+// Find is the job of a name, "demo" or, where two kinds have one, "pytorchjob/demo".
+func (y *Yard) Find(ctx context.Context, name string) (*Job, error) {
+	kind, bare, given := strings.Cut(name, "/")
+	if !given {
+		kind, bare = "", name
+	}
+	var found []*Job
+	for _, k := range kinds.All {
+		if kind != "" && !strings.EqualFold(strings.TrimSuffix(kind, "s"), k.Name()) {
+			continue
+		}
+		obj := k.New()
+		err := y.Get(ctx, client.ObjectKey{Namespace: y.Namespace, Name: bare}, obj)
+		switch {
+		case err == nil:
+			found = append(found, &Job{Kind: k, Object: obj, Manifest: k.Read(obj)})
+		case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
+		default:
+			return nil, fmt.Errorf("looking for job %s: %w", bare, err)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, fmt.Errorf("%w as %s in namespace %s", ErrNotFound, name, y.Namespace)
+	case 1:
+		return found[0], nil
+	}
+	return nil, fmt.Errorf("%s is the name of jobs of two kinds: say %s/%[1]s", name, strings.ToLower(found[0].Kind.Name()))
+}
+
+// Jobs are all jobs of the namespace, or of all where it is empty, by name.
+func (y *Yard) Jobs(ctx context.Context, namespace string) ([]*Job, error) {
+	var jobs []*Job
+	for _, k := range kinds.All {
+		list, err := y.newList(k)
+		if err != nil {
+			return nil, err
+		}
+		if err := y.List(ctx, list, client.InNamespace(namespace)); meta.IsNoMatchError(err) {
+			continue
+		} else if err != nil {
+			return nil, fmt.Errorf("listing %ss: %w", k.Name(), err)
+		}
+		objects, err := meta.ExtractList(list)
+		if err != nil {
+			return nil, fmt.Errorf("listing %ss: %w", k.Name(), err)
+		}
+		for _, obj := range objects {
+			o := obj.(manifest.Object)
+			jobs = append(jobs, &Job{Kind: k, Object: o, Manifest: k.Read(o)})
+		}
+	}
+	slices.SortStableFunc(jobs, func(a, b *Job) int {
+		return strings.Compare(a.Job.Namespace+"/"+a.Job.Name, b.Job.Namespace+"/"+b.Job.Name)
+	})
+	return jobs, nil
+}
+
+func (y *Yard) newList(k kinds.Kind) (client.ObjectList, error) {
+	gvk, err := y.GroupVersionKindFor(k.New())
+	if err != nil {
+		return nil, err
+	}
+	gvk.Kind += "List"
+	list, err := y.Scheme().New(gvk)
+	if err != nil {
+		return nil, err
+	}
+	return list.(client.ObjectList), nil
+}
+
+// Submit creates a job.
+func (y *Yard) Submit(ctx context.Context, k kinds.Kind, obj *unstructured.Unstructured) (*Job, error) {
+	if err := y.Create(ctx, obj, client.FieldOwner("trainyard"), client.FieldValidation(metav1.FieldValidationStrict)); err != nil {
+		return nil, err
+	}
+	return y.Find(ctx, strings.ToLower(k.Name())+"/"+obj.GetName())
+}
+
+// Apply creates an object that is no job, or changes it to what it should be.
+func (y *Yard) Apply(ctx context.Context, obj *unstructured.Unstructured) error {
+	err := y.WithWatch.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), client.FieldOwner("trainyard"), client.ForceOwnership)
+	if err != nil {
+		return fmt.Errorf("applying %s %s: %w", obj.GetKind(), obj.GetName(), err)
+	}
+	return nil
+}
+
+// Pods are the pods of a job, in the order of their names.
+func (y *Yard) Pods(ctx context.Context, j *Job) ([]corev1.Pod, error) {
+	var pods corev1.PodList
+	if err := y.List(ctx, &pods, client.InNamespace(j.Job.Namespace), Selector(j)); err != nil {
+		return nil, fmt.Errorf("listing the pods of %s: %w", j.Job.Name, err)
+	}
+	mine := slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool {
+		owner := metav1.GetControllerOf(&p)
+		return owner == nil || owner.UID != j.Job.UID
+	})
+	slices.SortFunc(mine, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	return mine, nil
+}
+
+// Selector finds the pods of a job by their labels.
+func Selector(j *Job) client.MatchingLabels {
+	return client.MatchingLabels{job.LabelJobName: j.Job.Name, job.LabelOperatorName: strings.ToLower(j.Kind.Name()) + "-controller"}
+}
