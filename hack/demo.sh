@@ -1,30 +1,18 @@
 #!/bin/bash
-# Shows the local cluster: starts it, lets two pods train together on it, and stops it. Leaves nothing behind.
+# Shows what Trainyard is for: a training of two replicas loses one of them in the middle, and finishes. Leaves nothing behind.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 data=$(mktemp -d)
-export KUBECONFIG=$data/kubeconfig
-kubectl="bin/trainyard kubectl"
-say() { printf '\n\033[1m# %s\033[0m\n' "$*"; }
-finish() {
-	[ -z "${cluster:-}" ] || kill -TERM "$cluster" 2>/dev/null && wait "$cluster" || true
-	rm -rf "$data"
-}
-trap finish EXIT
+trap 'rm -rf "$data"' EXIT
+mkdir "$data/checkpoints"
 
-say "A whole Kubernetes, in one process"
-bin/trainyard up --data-dir "$data" &
-cluster=$!
-until [ -s "$KUBECONFIG" ]; do
-	kill -0 "$cluster" 2>/dev/null || exit 1
-	sleep 0.1
-done
-$kubectl get nodes -o wide
-
-say "Two pods, each a process of this machine with a network of its own, form a torch process group"
-$kubectl apply -f examples/all-reduce/all-reduce.yaml
-$kubectl wait --for=condition=complete job/all-reduce --timeout=120s
-$kubectl get pods -o wide
-$kubectl logs -l job-name=all-reduce --prefix
-
-say "Stop it: processes, network and mounts are gone"
+say() { printf '\033[1m# %s\033[0m\n' "$*"; }
+say "trainyard run starts a whole Kubernetes in one process, submits a PyTorchJob of two replicas and follows it."
+say "In epoch 3 the worker kills itself. Look for the restart and its cause: both replicas are started again, from the"
+say "last checkpoint, and that is one retry of the three that --retries allows."
+echo
+bin/trainyard run --data-dir "$data/cluster" --nodes 2 --retries 3 --deadline 10m \
+	--env EPOCHS=8 --env CHECKPOINTS="$data/checkpoints" --env LOSE_WORKER_AT=3 \
+	-- /usr/bin/python3 examples/pytorch-ddp/train.py
+echo
+say "Exit code $?: the job succeeded. The cluster, its pods and its network are gone; nothing is left on this machine."

@@ -5,6 +5,7 @@ when one of them fails, so all of them read the same one.
 """
 
 import os
+import signal
 import time
 
 import torch
@@ -13,6 +14,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 EPOCHS = int(os.environ.get("EPOCHS", "10"))
 PAUSE = float(os.environ.get("SECONDS_PER_EPOCH", "0"))
+LOST = int(os.environ.get("LOSE_WORKER_AT", "-1"))  # for the demo: rank 1 dies in this epoch of its first attempt
 CHECKPOINT = os.path.join(os.environ.get("CHECKPOINTS", "/checkpoints"), "last.pt")
 
 
@@ -53,6 +55,8 @@ def main():
         if rank == 0:
             save(model, optimizer, epoch)
             print(f"epoch {epoch}: loss {loss.item():.5f}", flush=True)
+        if rank == 1 and attempt == "0" and epoch == LOST:
+            os.kill(os.getpid(), signal.SIGKILL)
         dist.barrier()
 
     weight, bias = (p.item() for p in model.parameters())

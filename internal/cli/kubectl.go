@@ -15,7 +15,7 @@ import (
 // kubectlCommand is kubectl itself, so that a bare machine needs nothing else. Without KUBECONFIG or --kubeconfig it speaks to the
 // local cluster, where one has been started. It is made only when it is asked for, as it is as large as all the rest.
 func kubectlCommand(args []string) *cobra.Command {
-	cmd := &cobra.Command{}
+	cmd := &cobra.Command{Run: func(*cobra.Command, []string) {}} // a stand-in that is listed
 	if len(args) > 0 && args[0] == "kubectl" {
 		cmd = realKubectl(args)
 	}
