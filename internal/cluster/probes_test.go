@@ -64,6 +64,7 @@ func TestReadinessProbe(t *testing.T) {
 	}
 	for kind := range checkups {
 		w.Run(t, kind, func(t *testing.T, w *local.World) {
+			t.Parallel()
 			name, well := strings.ToLower(kind), folders[kind]+"/well"
 			w.UntilPhase(name, corev1.PodRunning)
 			w.Await("Readiness probe failed", "events", "--for", "pod/"+name)
@@ -96,6 +97,7 @@ func TestLivenessProbe(t *testing.T) {
 	}
 	for kind := range checkups {
 		w.Run(t, kind, func(t *testing.T, w *local.World) {
+			t.Parallel()
 			name, well := strings.ToLower(kind), folders[kind]+"/well"
 			pod := w.Until(name, "ready", mainReady)
 			if n := local.Container(pod, "main").RestartCount; n != 0 {
@@ -127,6 +129,7 @@ func TestStartupProbe(t *testing.T) {
 	w.Create(late)
 	for kind := range checkups {
 		w.Run(t, kind+" holds off the liveness probe until the container has started", func(t *testing.T, w *local.World) {
+			t.Parallel()
 			name := strings.ToLower(kind)
 			w.UntilPhase(name, corev1.PodRunning)
 			w.Await("Startup probe failed", "events", "--for", "pod/"+name)
