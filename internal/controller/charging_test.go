@@ -62,21 +62,18 @@ func TestWhatIsChargedToTheBackoffLimit(t *testing.T) {
 			if !strings.Contains(newest(s).Message, fmt.Sprintf("backoffLimit %d is used up", c.limit)) {
 				w.Errorf("the message is %q", newest(s).Message)
 			}
-			w.inTime("the end", w.lastWord(s.LastFailure.Pod, j.name), w.lastWord(j.name, ""))
+			w.inTime("the end", w.lastWord(s.LastFailure.Pod, s.CompletionTime.Time), s.CompletionTime.Time)
 		})
 	}
 }
 
-// lastWord is when the status of an object was last written, by the API server's clock: before that of another, if named.
-func (w *world) lastWord(name, before string) time.Time {
+// lastWord is when the kubelet last told of a pod before the given time, by the API server's clock.
+func (w *world) lastWord(pod string, before time.Time) time.Time {
 	w.Helper()
-	var last, end time.Time
-	if before != "" {
-		end = w.lastWord(before, "")
-	}
+	var last time.Time
 	for _, r := range w.audited("") {
 		at := r.RequestReceivedTimestamp.Time
-		if r.ObjectRef.Name == name && r.ObjectRef.Subresource == "status" && (end.IsZero() || at.Before(end)) {
+		if r.ObjectRef.Resource == "pods" && r.ObjectRef.Subresource == "status" && r.ObjectRef.Name == pod && at.Before(before) {
 			last = at
 		}
 	}

@@ -1,13 +1,12 @@
 package controller_test
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-
-	"os"
 
 	theirs "github.com/kubeflow/training-operator/pkg/apis/kubeflow.org/v1"
 	clientset "github.com/kubeflow/training-operator/pkg/client/clientset/versioned"
@@ -47,7 +46,8 @@ func TestThePublishedClientOfTrainingOperatorWorks(t *testing.T) {
 			w.Fatal(err)
 		}
 		defer events.Stop()
-		seen := w.watched(events, theirs.JobSuspended, func(obj any) theirs.JobStatus { return obj.(*theirs.PyTorchJob).Status })
+		status := func(obj any) theirs.JobStatus { return obj.(*theirs.PyTorchJob).Status }
+		w.watched(events, theirs.JobSuspended, status)
 		w.Eventually("resuming it", func() error {
 			current, err := jobs.Get(ctx, "torch", metav1.GetOptions{})
 			if err == nil {
@@ -56,7 +56,7 @@ func TestThePublishedClientOfTrainingOperatorWorks(t *testing.T) {
 			}
 			return err
 		})
-		seen = w.watched(events, theirs.JobSucceeded, func(obj any) theirs.JobStatus { return obj.(*theirs.PyTorchJob).Status })
+		seen := w.watched(events, theirs.JobSucceeded, status)
 		if seen.StartTime == nil || seen.CompletionTime == nil || seen.ReplicaStatuses["Master"].Succeeded != 1 || seen.ReplicaStatuses["Worker"].Selector == "" {
 			w.Errorf("the client reads %+v", seen)
 		}

@@ -18,7 +18,7 @@ import (
 func TestConditionsTellTheStoryInOrder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	j := w.submit(gang(1, fmt.Sprintf(`test $TRAINYARD_ATTEMPT = 1 && sleep 3 && exit 0; test $RANK = 1 && sleep 2 && exit 1; sleep 600`)))
+	j := w.submit(gang(1, `test $TRAINYARD_ATTEMPT = 1 && sleep 3 && exit 0; test $RANK = 1 && sleep 2 && exit 1; sleep 600`))
 	seen := map[string]bool{}
 	j.until("succeeds", func(s kubeflowv1.JobStatus) bool {
 		seen[string(newest(s).Type)] = true
