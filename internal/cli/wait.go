@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -61,7 +62,7 @@ func (w *waiting) run(cmd *cobra.Command, name string) error {
 	for {
 		select {
 		case <-ctx.Done():
-			if context.Cause(ctx) == context.DeadlineExceeded {
+			if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 				fmt.Fprintf(cmd.ErrOrStderr(), "%s is %s after %s.\n", name, strings.ToLower(storyOf(j, time.Now()).State()), w.timeout)
 				return outcome(exitDeadline)
 			}

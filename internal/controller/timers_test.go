@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -139,10 +140,14 @@ func TestAJobThatRanOutUnattendedIsDeletedByTheNextOperator(t *testing.T) {
 func (j *training) isGone() {
 	j.Helper()
 	j.Eventually("job "+j.name+" is gone", func() error {
-		if _, err := j.get(); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("it is there: %v", err)
+		switch _, err := j.get(); {
+		case apierrors.IsNotFound(err):
+			return nil
+		case err != nil:
+			return err
+		default:
+			return errors.New("it is there")
 		}
-		return nil
 	})
 }
 
