@@ -1,4 +1,3 @@
-// Package config holds no code: these tests build what a person installs, by kustomize and by Helm, and read it.
 package config
 
 import (

@@ -82,7 +82,7 @@ func command(args []string) *cobra.Command {
 		suspendCommand(), resumeCommand(), scaleCommand(), deleteCommand(), topCommand())
 	group(root, groupOffline, renderCommand(), lintCommand(), simulateCommand(), convertCommand())
 	group(root, groupLocal, upCommand(), kubectlCommand(args))
-	root.AddCommand(flyteCommand(), versionCommand())
+	root.AddCommand(installCommand(), flyteCommand(), versionCommand())
 	root.SetArgs(args)
 	return root
 }

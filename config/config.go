@@ -1,0 +1,10 @@
+// Package config is what a person installs on a cluster, as files for kustomize; they are embedded so that the command line
+// installs the same. The tests build it by kustomize and by Helm, and read it.
+package config
+
+import "embed"
+
+// Files are the folders of this package.
+//
+//go:embed crd default manager rbac
+var Files embed.FS

@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"github.com/trainyard/trainyard/api/crds"
+	"github.com/trainyard/trainyard/config"
+	"github.com/trainyard/trainyard/internal/document"
+	"github.com/trainyard/trainyard/internal/operator"
+)
+
+// install is `trainyard install`: the kinds and the operator for a cluster, as config/ has them.
+type install struct {
+	target
+	image   string
+	dryRun  bool
+	crdOnly bool
+}
+
+func installCommand() *cobra.Command {
+	var i install
+	cmd := &cobra.Command{
+		Use:   "install --image REGISTRY/trainyard-operator:TAG",
+		Short: "Bring the kinds of jobs and the operator to a cluster",
+		Long: `Bring the kinds of jobs and the operator to the cluster of the current context, or renew them there. The operator goes
+to the namespace trainyard-system. Needs the rights of a cluster's administrator.`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return i.run(cmd) },
+	}
+	addTarget(cmd, &i.target)
+	cmd.Flags().StringVar(&i.image, "image", "", "the operator's image, as you built and pushed it")
+	cmd.Flags().BoolVar(&i.crdOnly, "crds-only", false, "only the kinds, no operator")
+	cmd.Flags().BoolVar(&i.dryRun, "dry-run", false, "print the manifests and do nothing")
+	return cmd
+}
+
+func (i *install) run(cmd *cobra.Command) error {
+	if i.image == "" && !i.crdOnly {
+		return usageError{errors.New("the operator's image is not named: use --image, or --crds-only for the kinds alone")}
+	}
+	text, err := i.build()
+	if err != nil {
+		return err
+	}
+	out := &printer{Writer: cmd.OutOrStdout()}
+	if i.dryRun {
+		out.printf("%s", text)
+		return out.err
+	}
+	docs, err := document.Parse("config", text)
+	if err != nil {
+		return err
+	}
+	y, err := i.open()
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(docs, func(a, b *document.Document) int { return rank(a.Object) - rank(b.Object) })
+	for _, doc := range docs {
+		if err := y.Apply(cmd.Context(), doc.Object); err != nil {
+			return i.explain(err)
+		}
+		out.printf("%s %s\n", strings.ToLower(doc.Object.GetKind()), doc.Object.GetName())
+	}
+	access, err := i.config()
+	if err != nil {
+		return err
+	}
+	if err := operator.AwaitDefinitions(cmd.Context(), access); err != nil {
+		return i.explain(err)
+	}
+	out.printf("Training jobs can be submitted.\n")
+	return out.err
+}
+
+// rank is the order of installation: what others stand on comes first.
+func rank(obj *unstructured.Unstructured) int {
+	switch obj.GetKind() {
+	case "Namespace":
+		return 0
+	case "CustomResourceDefinition", "ServiceAccount":
+		return 1
+	case "Deployment":
+		return 3
+	}
+	return 2
+}
+
+// build is the text of everything to install.
+func (i *install) build() (string, error) {
+	memory := filesys.MakeFsInMemory()
+	if err := errors.Join(copyFiles(memory, config.Files, "/config/"), copyFiles(memory, crds.Files, "/api/crds/")); err != nil {
+		return "", fmt.Errorf("reading what is to be installed: %w", err)
+	}
+	var kinds strings.Builder
+	entries, err := crds.Files.ReadDir(".")
+	if err != nil {
+		return "", fmt.Errorf("reading what is to be installed: %w", err)
+	}
+	for _, e := range entries {
+		if strings.Contains(e.Name(), "_") {
+			fmt.Fprintf(&kinds, "- %s\n", e.Name())
+		}
+	}
+	name, tag := i.image, ""
+	if colon := strings.LastIndex(i.image, ":"); colon > strings.LastIndex(i.image, "/") {
+		name, tag = i.image[:colon], i.image[colon+1:]
+	}
+	for file, text := range map[string]string{
+		"/api/crds/kustomization.yaml": "resources:\n" + kinds.String(),
+		"/install/kustomization.yaml":  fmt.Sprintf("resources: [../config/default]\nimages: [{name: trainyard-operator, newName: %q, newTag: %q}]\n", name, tag),
+	} {
+		if err := memory.WriteFile(file, []byte(text)); err != nil {
+			return "", fmt.Errorf("reading what is to be installed: %w", err)
+		}
+	}
+	folder := "/install"
+	if i.crdOnly {
+		folder = "/config/crd"
+	}
+	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(memory, folder)
+	if err != nil {
+		return "", fmt.Errorf("building what is to be installed: %w", err)
+	}
+	text, err := built.AsYaml()
+	return string(text), err
+}
+
+func copyFiles(memory filesys.FileSystem, files embed.FS, to string) error {
+	return fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := files.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return memory.WriteFile(to+path, text)
+	})
+}
