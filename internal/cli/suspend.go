@@ -10,14 +10,14 @@ import (
 )
 
 func suspendCommand() *cobra.Command {
-	return suspendOrResume("suspend", "Take a job's pods away and keep the job", true)
+	return suspendOrResume("suspend", "suspended", "Take a job's pods away and keep the job", true)
 }
 
 func resumeCommand() *cobra.Command {
-	return suspendOrResume("resume", "Let a suspended job run again", false)
+	return suspendOrResume("resume", "resumed", "Let a suspended job run again", false)
 }
 
-func suspendOrResume(verb, short string, suspend bool) *cobra.Command {
+func suspendOrResume(verb, done, short string, suspend bool) *cobra.Command {
 	var t target
 	cmd := &cobra.Command{
 		Use:   verb + " JOB",
@@ -33,14 +33,14 @@ func suspendOrResume(verb, short string, suspend bool) *cobra.Command {
 			case j.Status.Finished():
 				return errors.New("job " + j.Job.Name + " has ended: there is nothing to " + verb)
 			case j.Job.Policy.Suspend == suspend:
-				out.printf("%s was %sd already.\n", j.Job.Name, verb)
+				out.printf("%s is %s already.\n", j.Job.Name, done)
 				return out.err
 			}
 			patch := fmt.Appendf(nil, `{"spec":{"runPolicy":{"suspend":%t}}}`, suspend)
 			if err := y.Patch(cmd.Context(), j.Object, client.RawPatch(types.MergePatchType, patch)); err != nil {
 				return t.explain(err)
 			}
-			out.printf("%s is %sd.\n", j.Job.Name, verb)
+			out.printf("%s is %s.\n", j.Job.Name, done)
 			return out.err
 		},
 	}

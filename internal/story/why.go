@@ -48,7 +48,10 @@ func (s Story) whyNotDone() []string {
 		told = append(told, fmt.Sprintf("It was restarted %s, the last time because %s.", times(n), s.Status.LastFailure))
 	}
 	if wait := s.waits(); wait != "" {
-		told = append(told, fmt.Sprintf("It waits: %s.", strings.TrimRight(wait, ".")))
+		if !strings.Contains(wait, " waits: ") {
+			wait = "It waits: " + wait
+		}
+		told = append(told, strings.TrimRight(wait, ".")+".")
 		if hint := hintFor(wait); hint != "" {
 			told = append(told, hint)
 		}

@@ -1,0 +1,247 @@
+package cli_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/creack/pty"
+
+	"github.com/trainyard/trainyard/internal/operator"
+	"github.com/trainyard/trainyard/internal/testing/local"
+)
+
+// desk is where a person types commands: a namespace of the shared cluster.
+type desk struct{ *local.World }
+
+func newDesk(t *testing.T) desk {
+	t.Helper()
+	w := local.New(t)
+	if err := operator.AwaitDefinitions(t.Context(), w.Config); err != nil {
+		t.Fatal(err)
+	}
+	return desk{w}
+}
+
+// command is trainyard with these arguments, about the desk's namespace. What follows "--" is left at the end.
+func (d desk) command(args ...string) *exec.Cmd {
+	flags := []string{"--namespace=" + d.Namespace, "--kubeconfig=" + local.Shared(d.TB).Kubeconfig()}
+	return &exec.Cmd{Path: "/proc/self/exe", Args: append(append([]string{trainyardName, args[0]}, flags...), args[1:]...), Env: os.Environ()}
+}
+
+func (d desk) types(args ...string) local.Outcome {
+	d.Helper()
+	return finish(d, d.command(args...))
+}
+
+func finish(d desk, cmd *exec.Cmd) local.Outcome {
+	d.Helper()
+	var out, errOut bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		d.Fatal(err)
+	}
+	return local.Outcome{Stdout: out.String(), Stderr: errOut.String(), Code: cmd.ProcessState.ExitCode()}
+}
+
+// expect checks an outcome: its exit code, and what must be found in what was printed.
+func (d desk) expect(o local.Outcome, code int, patterns ...string) {
+	d.Helper()
+	complaints := ""
+	if o.Code != code {
+		complaints = fmt.Sprintf("exit code %d, want %d\n", o.Code, code)
+	}
+	for _, pattern := range patterns {
+		if !regexp.MustCompile(`(?m)` + pattern).MatchString(o.Stdout + o.Stderr) {
+			complaints += fmt.Sprintf("no %q in what was printed\n", pattern)
+		}
+	}
+	if complaints != "" {
+		d.Errorf("%sstandard output:\n%s\nstandard error:\n%s", complaints, o.Stdout, o.Stderr)
+	}
+}
+
+// run is a job by `trainyard run` from a shell script.
+func (d desk) run(script string, flags ...string) *exec.Cmd {
+	return d.command(append(append([]string{"run", "--image=none"}, flags...), "--", "sh", "-c", script)...)
+}
+
+func TestRunEndsWithTheJobsOutcome(t *testing.T) {
+	for _, row := range []struct {
+		name, script string
+		flags        []string
+		code         int
+		says         []string
+	}{
+		{"it succeeds", "echo hello from $RANK of $WORLD_SIZE", []string{"--nodes=2", "--name=good"}, 0,
+			[]string{`^worker-0 \| hello from 0 of 2$`, `^worker-1 \| hello from 1 of 2$`, `^good succeeded after \d+s\.$`}},
+		{"it fails and its last words are told", "echo no data; exit 7", []string{"--name=bad"}, 1,
+			[]string{`^bad failed after`, `Worker 0 .* exited with code 7`, `^    \| no data$`}},
+		{"its deadline passes", "sleep 600", []string{"--name=late", "--deadline=2s"}, 124,
+			[]string{`^late passed its deadline after \ds`, `activeDeadlineSeconds 2`}},
+		{"a worker is lost in the middle and all restart", "sleep 1; exit $((RANK * (1 - TRAINYARD_ATTEMPT)))",
+			[]string{"--name=again", "--nodes=2", "--retries=1"}, 0,
+			[]string{`^» again is restarting: Worker 1 .* exited with code 1; retry 1 of 1\.$`, `^again succeeded after .*, with 2 attempts, 1 retry\.$`, `^  attempt 1 `}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			d := newDesk(t)
+			d.expect(finish(d, d.run(row.script, row.flags...)), row.code, row.says...)
+		})
+	}
+}
+
+func TestRunTellsMachinesInJSON(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	o := finish(d, d.run("echo one", "--name=machine", "-o=json"))
+	d.expect(o, 0)
+	var types []string
+	for line := range strings.Lines(o.Stdout) {
+		var event struct{ Type, Text, State string }
+		if err := json.Unmarshal([]byte(line), &event); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		types = append(types, event.Type)
+	}
+	if all := strings.Join(types, " "); !strings.HasPrefix(all, "submitted ") || !strings.Contains(all, "log") || !strings.HasSuffix(all, " summary") {
+		t.Errorf("events: %s", all)
+	}
+}
+
+// In a terminal there is a live line, and Ctrl-C stops the job gracefully.
+func TestCtrlCInATerminal(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	cmd := d.run(`trap 'echo bye; exit 0' TERM; echo ready; while true; do sleep 0.1; done`, "--name=patient", "--deadline=1h", "--retries=2")
+	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 120})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer terminal.Close() //nolint:errcheck // the test is over
+	seen := &transcript{}
+	ended := make(chan error, 1)
+	go func() {
+		_, _ = io.Copy(seen, bufio.NewReader(terminal)) // ends with an error when the other side is closed
+		ended <- cmd.Wait()
+	}()
+	d.Eventually("the live line", func() error {
+		return seen.has("ready", `patient · running · 1/1 ready · attempt 1 of 3 · \d+s · (1h|59m\d*s?) to the deadline`)
+	})
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+	if err := seen.has("bye", "patient is stopped"); err != nil || cmd.ProcessState.ExitCode() != 130 {
+		t.Errorf("exit code %d, %v", cmd.ProcessState.ExitCode(), err)
+	}
+	d.expect(d.types("get", "patient"), 1, "there is no such job as patient")
+}
+
+func TestLookingAtJobs(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	file := filepath.Join(t.TempDir(), "job.yaml")
+	write(t, file, job("demo", 2, "echo step $RANK; while true; do sleep 0.1; done"))
+	d.expect(d.types("submit", "-f", file), 0, "PyTorchJob demo is submitted")
+	d.expect(d.types("submit", "-f", file), 1, "job demo exists and is not finished")
+	d.expect(d.types("wait", "demo", "--for=running"), 0)
+	d.expect(d.types("get"), 0, `^NAME +KIND +STATE +READY +ATTEMPT +AGE`, `^demo +PyTorchJob +Running +2/2 +1 `)
+	d.expect(d.types("get", "demo", "-o", "yaml"), 0, `^kind: PyTorchJob$`, `^    attempt: 0|^  attempt: 0`)
+	d.Eventually("both have written", func() error { return found(d.types("logs", "demo").Stdout, "step 0", "step 1") })
+	d.expect(d.types("logs", "demo", "--replica=worker-1"), 0, `\Aworker-1 \| step 1\n\z`)
+	d.expect(d.types("why", "demo"), 0, `^demo is running since \d+s, with 2 of 2 replicas ready\.`)
+	d.expect(d.types("events", "demo"), 0, `\+\d+s   demo +is created`, `demo +is running`)
+	d.expect(d.types("top"), 0, `^demo +worker-0 +trainyard `)
+	d.expect(d.types("wait", "demo", "--timeout=100ms"), 124, "demo is running after 100ms")
+	d.expect(d.types("suspend", "demo"), 0, "demo is suspended")
+	d.expect(d.types("wait", "demo", "--for=suspended"), 0)
+	d.expect(d.types("why", "demo"), 0, "`trainyard resume demo` lets it run")
+	d.expect(d.types("resume", "demo"), 0, "demo is resumed")
+	d.expect(d.types("scale", "demo", "1"), 0, "demo is scaled to 1")
+	d.Eventually("one replica is ready", func() error { return found(d.types("get", "demo").Stdout, "Running", "1/1") })
+	d.expect(d.types("delete", "demo"), 0, "demo is deleted")
+	d.expect(d.types("get"), 0, "There are no jobs in namespace")
+}
+
+func TestWhyAJobDoesNotRun(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	file := filepath.Join(t.TempDir(), "job.yaml")
+	write(t, file, strings.Replace(job("greedy", 1, "true"), "image: none", "image: none, resources: {limits: {nvidia.com/gpu: 99}}", 1))
+	d.expect(d.types("submit", "-f", file), 0)
+	d.Eventually("the scheduler's words", func() error {
+		return found(d.types("why", "greedy").Stdout, "greedy is starting since", "Insufficient nvidia.com/gpu", "`trainyard top` shows who uses what")
+	})
+}
+
+func TestMistakesOnACluster(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	file := filepath.Join(t.TempDir(), "job.yaml")
+	write(t, file, strings.Replace(job("Wrong.Name", 1, "true"), "backoffLimit: 1", "backoffLimit: -1", 1))
+	d.expect(d.types("submit", "-f", file), 2, "spec.runPolicy.backoffLimit")
+	for _, row := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"why", "nobody"}, 1, "there is no such job as nobody in namespace .*: `trainyard get` lists those there are"},
+		{[]string{"why"}, 2, "no job is named: use `trainyard why JOB`"},
+		{[]string{"get", "--context=elsewhere"}, 2, `context "elsewhere" does not exist`},
+		{[]string{"wait", "nobody", "--for=ever"}, 2, "--for ever: use end, running"},
+		{[]string{"scale", "nobody", "many"}, 2, "many is no number of replicas"},
+		{[]string{"run"}, 2, "nothing to run"},
+		{[]string{"run", "--", "true"}, 2, "a cluster needs an image"},
+		{[]string{"install"}, 2, "the operator's image is not named"},
+	} {
+		d.expect(d.types(row.args...), row.code, "^trainyard: .*"+row.says)
+	}
+}
+
+// On a machine where nothing runs, run brings a cluster with it and takes it away again.
+func TestRunStartsAClusterOfItsOwn(t *testing.T) {
+	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: []string{trainyardName, "run", "--data-dir=" + t.TempDir(), "--", "sh", "-c", "echo hello; pwd"}, Env: os.Environ()}
+	d := desk{&local.World{TB: t}}
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.expect(finish(d, cmd), 0, `^The local cluster is ready`, `^worker-0 \| hello$`, `^worker-0 \| `+regexp.QuoteMeta(here)+`$`, `^sh-\w+ succeeded`)
+}
+
+func job(name string, workers int, script string) string {
+	return strings.NewReplacer("NAME", name, "WORKERS", string(rune('0'+workers)), "SCRIPT", script).Replace(`apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: NAME}
+spec:
+  runPolicy: {backoffLimit: 1}
+  pytorchReplicaSpecs:
+    Worker:
+      replicas: WORKERS
+      template:
+        spec:
+          terminationGracePeriodSeconds: 1
+          containers:
+          - {name: pytorch, image: none, command: [sh, -c, "SCRIPT"]}
+`)
+}
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,122 @@
+package story
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trainyard/trainyard/internal/job"
+)
+
+var update = flag.Bool("update", false, "write the stories as they are told now")
+
+var day = time.Date(2026, 11, 15, 8, 0, 0, 0, time.UTC)
+
+// demo is a job of two Workers that was created an hour before noon, with the difference that matters.
+func demo(change func(*Story)) Story {
+	s := Story{Created: day, Now: day.Add(time.Hour)}
+	limit := int32(2)
+	s.Job = job.Job{Kind: "PyTorchJob", Name: "demo", Roles: []job.Role{{Name: "Worker", Replicas: 2}}, Policy: job.RunPolicy{BackoffLimit: &limit}}
+	s.Status = job.Status{StartTime: day, Ready: "0/2", Attempts: []job.Attempt{{Start: day}}}
+	s.becomes(job.Created, day, "PyTorchJob demo is created.")
+	change(&s)
+	return s
+}
+
+func (s *Story) becomes(t job.ConditionType, at time.Time, message string) {
+	s.Status.Conditions = append(s.Status.Conditions, job.Condition{Type: t, Status: true, Message: message, LastTransition: at})
+}
+
+var killed = &job.Failure{
+	Replica: job.Replica{Role: "Worker", Index: 1}, Pod: "demo-worker-1", Node: "n1", ExitCode: 137, Signal: 9, Reason: "Error",
+	Message: "epoch 3\nloading", Class: job.Application,
+}
+
+// retried has run twice and failed for good.
+func retried(s *Story) {
+	s.Status.Attempt, s.Status.Retries, s.Status.LastFailure = 1, 1, killed
+	s.Status.CompletionTime = day.Add(10 * time.Minute)
+	s.Status.Attempts = []job.Attempt{
+		{Number: 0, Start: day, End: day.Add(4 * time.Minute), Reason: job.ReasonRestarted, Message: killed.String() + "; retry 1 of 1"},
+		{Number: 1, Start: day.Add(4 * time.Minute), End: day.Add(10 * time.Minute), Reason: job.ReasonBackoffLimit, Message: "failed: " + killed.String() + "; backoffLimit 1 is used up"},
+	}
+	s.becomes(job.Failed, day.Add(10*time.Minute), "PyTorchJob demo failed: "+killed.String()+"; backoffLimit 1 is used up: epoch 3\nloading.")
+}
+
+// TestStories shows what is said of jobs in every state: the live line, why, and the summary. It stands in testdata.
+func TestStories(t *testing.T) {
+	got := ""
+	for _, row := range []struct {
+		name   string
+		change func(*Story)
+	}{
+		{"nobody looks after it", func(s *Story) { s.Status = job.Status{} }},
+		{"it starts", func(s *Story) {
+			s.Pods = []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "demo-worker-0"}, Spec: corev1.PodSpec{NodeName: "n1"}, Status: corev1.PodStatus{Phase: corev1.PodPending}}}
+		}},
+		{"it cannot be scheduled", func(s *Story) {
+			s.Status.Message = "Worker 1 (pod demo-worker-1) waits: it cannot be scheduled: 0/3 nodes are available: 3 Insufficient nvidia.com/gpu."
+		}},
+		{"a quota is in its way", func(s *Story) { s.Status.Message = "cannot create pod demo-worker-1: exceeded quota: pods=1" }},
+		{"its image cannot be pulled", func(s *Story) {
+			s.Status.Message = "Worker 0 (pod demo-worker-0) waits: the image train:2 of container pytorch cannot be pulled"
+		}},
+		{"it runs, with a deadline", func(s *Story) {
+			s.Status.Ready, s.Job.Policy.ActiveDeadlineSeconds = "2/2", new(int64(7200))
+			s.becomes(job.Running, day.Add(time.Minute), "")
+		}},
+		{"it waits to be restarted", func(s *Story) {
+			s.Status.Retries, s.Status.LastFailure, s.Status.NotBefore = 2, killed, s.Now.Add(8*time.Second)
+			s.becomes(job.Restarting, s.Now, "")
+		}},
+		{"it is suspended", func(s *Story) { s.becomes(job.Suspended, day.Add(30*time.Minute), "") }},
+		{"it succeeded", func(s *Story) {
+			s.Status.CompletionTime = day.Add(50 * time.Minute)
+			s.becomes(job.Succeeded, s.Status.CompletionTime, "")
+		}},
+		{"it failed after a retry", retried},
+		{"it passed its deadline", func(s *Story) {
+			s.Status.CompletionTime = day.Add(10 * time.Minute)
+			s.Status.Attempts[0].End, s.Status.Attempts[0].Reason = day.Add(10*time.Minute), job.ReasonDeadlineExceeded
+			s.becomes(job.Failed, day, "PyTorchJob demo failed: it was active longer than activeDeadlineSeconds 600 allows.")
+		}},
+	} {
+		s := demo(row.change)
+		got += fmt.Sprintf("# %s\nline: %s\nwhy: %s", row.name, s.Line(), s.Why())
+		if s.Status.Finished() {
+			got += "summary: " + s.Summary(nil)
+		}
+		got += "\n"
+	}
+	golden := filepath.Join("testdata", "stories.txt")
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("told otherwise (-want +got):\n%s", diff)
+	}
+}
+
+func TestSpans(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		-time.Second: "0s", 400 * time.Millisecond: "0s", 45 * time.Second: "45s", 200 * time.Second: "3m20s", time.Hour: "1h",
+		125 * time.Minute: "2h5m", 99 * time.Hour: "4d3h", 72 * time.Hour: "3d",
+	} {
+		if got := Span(d); got != want {
+			t.Errorf("%v is %s, want %s", d, got, want)
+		}
+	}
+}
