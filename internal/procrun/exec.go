@@ -52,7 +52,7 @@ type execution struct {
 	stdin          io.Reader // nil: none
 	stdout, stderr io.Writer
 	tty            bool
-	started        func(*streams)
+	opened         func(*streams) // called before the command starts
 }
 
 // exec runs a command in a running container to its end. It ends early, with everything it started, when ctx does.
@@ -65,6 +65,9 @@ func (r *Runtime) exec(ctx context.Context, id string, cmd []string, e execution
 	if err != nil {
 		return err
 	}
+	if e.opened != nil {
+		e.opened(streams)
+	}
 	supervisor, err := r.launchIn(c, cmd, streams, e.tty)
 	streams.closeTheirs()
 	defer streams.close()
@@ -74,9 +77,6 @@ func (r *Runtime) exec(ctx context.Context, id string, cmd []string, e execution
 	defer c.track(supervisor)()
 	stop := context.AfterFunc(ctx, supervisor.kill)
 	defer stop()
-	if e.started != nil {
-		e.started(streams)
-	}
 	if e.stdin != nil {
 		go func() {
 			_, _ = io.Copy(streams.stdin, e.stdin)

@@ -50,8 +50,25 @@ func newStreams(r *Runtime) (*streamServer, error) {
 func (s streamer) Exec(ctx context.Context, id string, cmd []string, in io.Reader, out, err io.WriteCloser, tty bool, resize <-chan remotecommand.TerminalSize) error {
 	return s.runtime.exec(ctx, id, cmd, execution{
 		stdin: in, stdout: out, stderr: err, tty: tty,
-		started: func(streams *streams) { go follow(streams, resize) },
+		opened: func(streams *streams) {
+			if tty {
+				followFirst(streams, resize)
+			}
+			go follow(streams, resize)
+		},
 	})
+}
+
+// followFirst sets the size that the client's terminal has to begin with, so that the command finds it. A client that has no
+// size to tell is not waited for long.
+func followFirst(streams *streams, resize <-chan remotecommand.TerminalSize) {
+	select {
+	case size, told := <-resize:
+		if told {
+			streams.resize(size.Width, size.Height)
+		}
+	case <-time.After(200 * time.Millisecond):
+	}
 }
 
 // follow resizes the terminal as the client's is resized.
