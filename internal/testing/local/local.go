@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -158,9 +159,11 @@ func At(t testing.TB, kubeconfig string) *World {
 	return w
 }
 
+var notOfNames = regexp.MustCompile(`[^a-z0-9]+`)
+
 // namespaceName begins a namespace's name with the test's.
 func namespaceName(t testing.TB) string {
-	name := strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
+	name := notOfNames.ReplaceAllString(strings.ToLower(t.Name()), "-")
 	return name[:min(len(name), 40)] + "-"
 }
 

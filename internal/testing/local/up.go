@@ -24,7 +24,14 @@ type Up struct {
 // StartUp runs `trainyard up` on a data directory, with more arguments. It is killed when the test ends.
 func StartUp(t testing.TB, dataDir string, args ...string) *Up {
 	t.Helper()
+	return StartUpIn(t, os.Environ(), dataDir, args...)
+}
+
+// StartUpIn runs `trainyard up` in an environment.
+func StartUpIn(t testing.TB, environment []string, dataDir string, args ...string) *Up {
+	t.Helper()
 	u := &Up{TB: t, DataDir: dataDir, cmd: CLI(append([]string{"up", "--data-dir", dataDir}, args...)...), ended: make(chan struct{})}
+	u.cmd.Env = environment
 	u.cmd.Stdout, u.cmd.Stderr = &u.output, &u.output
 	if err := u.cmd.Start(); err != nil {
 		t.Fatalf("starting `trainyard up`: %v", err)

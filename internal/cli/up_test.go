@@ -1,0 +1,136 @@
+package cli_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/trainyard/trainyard/internal/testing/local"
+)
+
+func TestUp(t *testing.T) {
+	for name, signal := range map[string]syscall.Signal{"SIGINT": syscall.SIGINT, "SIGTERM": syscall.SIGTERM} {
+		t.Run("tells that it is ready, and stops on "+name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			kubeconfig := filepath.Join(dir, "elsewhere", "config")
+			up := local.StartUp(t, filepath.Join(dir, "data"), "--kubeconfig", kubeconfig, "--without-operator").Ready()
+			told := regexp.MustCompile(`(?s)^(Starting the local cluster: [^\n]+ …\n){3}` +
+				`\rThe local cluster is ready \(\d+\.\d s\)\.\n\n(Note: [^\n]+\n)*` +
+				`Use it from another terminal:\n    export KUBECONFIG=` + regexp.QuoteMeta(kubeconfig) +
+				`\n    trainyard kubectl get pods --all-namespaces\n\nCtrl-C stops it; the next "trainyard up" continues where it was\.\n$`)
+			if !told.MatchString(up.Output()) {
+				t.Errorf("it says:\n%s", up.Output())
+			}
+			if _, err := os.Stat(up.Kubeconfig()); err == nil {
+				t.Error("it writes a second kubeconfig into the data directory")
+			}
+			if info, err := os.Stat(kubeconfig); err != nil || info.Mode().Perm() != 0o600 {
+				t.Errorf("the kubeconfig: %v, %v", info, err)
+			}
+			w := local.At(t, kubeconfig)
+			w.Create(local.Pod("runs", "exec sleep 600"))
+			w.Await("Running", "get", "pod", "runs")
+			all := local.Below(up.Pid())
+			up.Signal(signal)
+			if code := up.Wait(); code != 0 {
+				t.Errorf("it ends with code %d", code)
+			}
+			if !strings.HasSuffix(up.Output(), "\nStopping the local cluster …\nStopped.\n") {
+				t.Errorf("at the end it says:\n%s", up.Output())
+			}
+			for _, p := range all {
+				if p.Alive() {
+					t.Errorf("process %s is left", p)
+				}
+			}
+		})
+	}
+}
+
+func TestUpStopsWhileItStarts(t *testing.T) {
+	t.Parallel()
+	up := local.StartUp(t, t.TempDir())
+	for !strings.Contains(up.Output(), "API server") {
+		if len(local.Below(up.Pid())) > 1 {
+			t.Fatal("there are pods already")
+		}
+	}
+	up.Signal(syscall.SIGINT)
+	if code := up.Wait(); code != 1 || !strings.HasSuffix(up.Output(), "trainyard: stopped before the local cluster was ready\n") {
+		t.Errorf("it ends with code %d and says:\n%s", code, up.Output())
+	}
+}
+
+func TestUpSaysWhenTheClusterIsLost(t *testing.T) {
+	t.Parallel()
+	up := local.StartUp(t, t.TempDir()).Ready()
+	if err := syscall.Kill(local.Below(up.Pid())[0].Pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if code := up.Wait(); code != 1 || !strings.HasSuffix(up.Output(), "trainyard: the local cluster ended by itself; cluster.log in the data directory says why\n") {
+		t.Errorf("it ends with code %d and says:\n%s", code, up.Output())
+	}
+}
+
+func TestWrongUsage(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, c := range []struct {
+		name, want string
+		args       []string
+	}{
+		{"an unknown flag", "trainyard: unknown flag: --fast; `trainyard up --help` lists the flags\n", []string{"up", "--fast"}},
+		{"a flag without its value", "trainyard: flag needs an argument: --data-dir; `trainyard up --help` lists the flags\n", []string{"up", "--data-dir"}},
+		{"an argument too many", "trainyard: \"trainyard up\" takes no arguments, but got \"now\"\n", []string{"up", "now"}},
+		{"an unknown verb", "trainyard: there is no command \"upp\"; `trainyard --help` lists the commands\n", []string{"upp"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cmd := local.CLI(c.args...)
+			cmd.Env = []string{"TRAINYARD_DATA_DIR=" + filepath.Join(dir, "data")}
+			output, code := outcome(cmd)
+			if code != 2 || output != c.want {
+				t.Errorf("it ends with code %d and says %q", code, output)
+			}
+		})
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("something was started: %v %v", left, err)
+	}
+}
+
+// Without a kubeconfig named, kubectl speaks to the local cluster in its usual place.
+func TestKubectlFindsTheLocalCluster(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	kubectl := func(args ...string) (string, int) {
+		cmd := local.CLI(append([]string{"kubectl"}, args...)...)
+		cmd.Env = []string{"HOME=" + dir, "TRAINYARD_DATA_DIR=" + filepath.Join(dir, "data")}
+		return outcome(cmd)
+	}
+	local.StartUp(t, filepath.Join(dir, "data")).Ready()
+	if output, code := kubectl("get", "nodes", "--no-headers"); code != 0 || !strings.HasPrefix(output, "trainyard   Ready") {
+		t.Errorf("it ends with code %d and says %s", code, output)
+	}
+	if output, code := kubectl("get", "pod", "nobody"); code != 1 || output != "Error from server (NotFound): pods \"nobody\" not found\n" {
+		t.Errorf("it ends with code %d and says %s", code, output)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	output, code := outcome(local.CLI("version"))
+	// A test binary does not know what it is built of.
+	if code != 0 || !regexp.MustCompile(`^trainyard \S+ \(Kubernetes (v1\.\d+\.\d+|unknown), go\S+, linux/\w+\)\n$`).MatchString(output) {
+		t.Errorf("it ends with code %d and says %q", code, output)
+	}
+}
+
+// outcome runs a command and tells what it printed and its exit code.
+func outcome(cmd *exec.Cmd) (string, int) {
+	output, _ := cmd.CombinedOutput()
+	return string(output), cmd.ProcessState.ExitCode()
+}
