@@ -79,17 +79,7 @@ func (u *up) run(ctx context.Context) error {
 			return errors.Join(err, u.stop(c))
 		}
 	}
-	fmt.Fprintf(u.out, "\rThe local cluster is ready (%.1f s).\n\n", time.Since(began).Seconds())
-	for _, note := range c.Notes() {
-		fmt.Fprintf(u.out, "Note: %s\n", note)
-	}
-	fmt.Fprintf(u.out, `Use it from another terminal:
-    export KUBECONFIG=%s
-    trainyard run --nodes 2 -- python train.py
-    trainyard kubectl get pods --all-namespaces
-
-Ctrl-C stops it; the next "trainyard up" continues where it was.
-`, c.Kubeconfig())
+	u.greet(c, time.Since(began))
 
 	select {
 	case <-ctx.Done():
@@ -104,16 +94,40 @@ Ctrl-C stops it; the next "trainyard up" continues where it was.
 	return nil
 }
 
+// greet says that the cluster is ready, and how to use it.
+func (u *up) greet(c *cluster.Cluster, took time.Duration) {
+	if onTerminal(u.out) {
+		fmt.Fprint(u.out, "\r\033[K") // over the last step
+	}
+	fmt.Fprintf(u.out, "The local cluster is ready (%.1f s).\n\n", took.Seconds())
+	for _, note := range c.Notes() {
+		fmt.Fprintf(u.out, "Note: %s\n", note)
+	}
+	fmt.Fprintf(u.out, "Use it from another terminal:\n    export KUBECONFIG=%s\n", c.Kubeconfig())
+	if !u.withoutOperator {
+		fmt.Fprintln(u.out, "    trainyard run --nodes 2 -- python train.py")
+	}
+	fmt.Fprint(u.out, `    trainyard kubectl get pods --all-namespaces
+
+Ctrl-C stops it; the next "trainyard up" continues where it was.
+`)
+}
+
 func (u *up) stop(c *cluster.Cluster) error {
 	limited, cancel := context.WithTimeout(context.Background(), stopLimit)
 	defer cancel()
 	return c.Stop(limited)
 }
 
+// onTerminal tells whether a person's terminal shows what is written.
+func onTerminal(out io.Writer) bool {
+	file, ok := out.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
 // progress shows what is being started: on one line that is written over where that is possible.
 func progress(out io.Writer) func(string) {
-	file, ok := out.(*os.File)
-	if ok && term.IsTerminal(int(file.Fd())) {
+	if onTerminal(out) {
 		return func(step string) { fmt.Fprintf(out, "\r\033[KStarting the local cluster: %s …", step) }
 	}
 	return func(step string) { fmt.Fprintf(out, "Starting the local cluster: %s …\n", step) }

@@ -20,7 +20,7 @@ func TestUp(t *testing.T) {
 			kubeconfig := filepath.Join(dir, "elsewhere", "config")
 			up := local.StartUp(t, filepath.Join(dir, "data"), "--kubeconfig", kubeconfig, "--without-operator").Ready()
 			told := regexp.MustCompile(`(?s)^(Starting the local cluster: [^\n]+ …\n){3}` +
-				`\rThe local cluster is ready \(\d+\.\d s\)\.\n\n(Note: [^\n]+\n)*` +
+				`The local cluster is ready \(\d+\.\d s\)\.\n\n(Note: [^\n]+\n)*` +
 				`Use it from another terminal:\n    export KUBECONFIG=` + regexp.QuoteMeta(kubeconfig) +
 				`\n    trainyard kubectl get pods --all-namespaces\n\nCtrl-C stops it; the next "trainyard up" continues where it was\.\n$`)
 			if !told.MatchString(up.Output()) {
