@@ -65,7 +65,9 @@ func TestTheDeadlineIsKeptToTheSecond(t *testing.T) {
 			if err != nil {
 				w.Fatal(err)
 			}
-			w.inTime("the end", s.StartTime.Add(time.Duration(*policyOf(obj).ActiveDeadlineSeconds)*time.Second), s.CompletionTime.Time)
+			due := s.StartTime.Add(time.Duration(*policyOf(obj).ActiveDeadlineSeconds) * time.Second)
+			w.inTime("the end", due, s.CompletionTime.Time)
+			w.inTime("the verdict", due, j.told("PyTorchJobFailed"))
 			if !strings.Contains(newest(s).Message, "activeDeadlineSeconds") {
 				w.Errorf("the message is %q", newest(s).Message)
 			}
@@ -83,6 +85,28 @@ func TestTheDeadlineIsKeptByTheNextOperator(t *testing.T) {
 	w.operate()
 	s := j.becomes(kubeflowv1.JobFailed)
 	w.inTime("the end", s.StartTime.Add(15*time.Second), s.CompletionTime.Time)
+	w.inTime("the verdict", s.StartTime.Add(15*time.Second), j.told("PyTorchJobFailed"))
+}
+
+// told is when the operator told of something, to the microsecond: times in the status are rounded up to whole seconds,
+// and would hide what comes too early.
+func (j *training) told(reason string) time.Time {
+	j.Helper()
+	var at time.Time
+	j.Eventually(reason+" is told", func() error {
+		list, err := j.Client.EventsV1().Events(j.Namespace).List(context.Background(), metav1.ListOptions{FieldSelector: "reason=" + reason})
+		if err != nil {
+			return err
+		}
+		for _, e := range list.Items {
+			if e.Regarding.Name == j.name {
+				at = e.EventTime.Time
+				return nil
+			}
+		}
+		return fmt.Errorf("%d others are", len(list.Items))
+	})
+	return at
 }
 
 func TestTheTTLIsKeptToTheSecond(t *testing.T) {
