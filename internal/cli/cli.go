@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // Exit codes.
@@ -73,6 +74,9 @@ func command(args []string) *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w; `%s --help` lists the flags", err, cmd.CommandPath())}
 	})
+	if flag := pflag.CommandLine.Lookup("version"); flag != nil {
+		flag.Hidden = true // one of Kubernetes' components', which are linked in
+	}
 	root.AddGroup(
 		&cobra.Group{ID: groupJobs, Title: "Run training jobs, and look at them:"},
 		&cobra.Group{ID: groupOffline, Title: "Look at a manifest, without a cluster:"},

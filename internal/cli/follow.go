@@ -28,7 +28,9 @@ type follower struct {
 	pad      int
 	first    *job.Failure
 	stopping bool
-	lines    chan yard.Line
+	// killed says that Ctrl-C was pressed twice.
+	killed bool
+	lines  chan yard.Line
 }
 
 // drain is how long logs are read on after the job's end.
@@ -60,6 +62,7 @@ func (f *follower) follow(ctx context.Context, j *yard.Job) error {
 			f.screen.keep(f.live())
 		case <-f.signals:
 			if f.stopping || !f.stop {
+				f.killed = true
 				f.atOnce()
 				return outcome(exitInterrupted)
 			}

@@ -15,7 +15,9 @@ import (
 // kubectlCommand is kubectl itself, so that a bare machine needs nothing else. Without KUBECONFIG or --kubeconfig it speaks to the
 // local cluster, where one has been started. It is made only when it is asked for, as it is as large as all the rest.
 func kubectlCommand(args []string) *cobra.Command {
-	cmd := &cobra.Command{Run: func(*cobra.Command, []string) {}} // a stand-in that is listed
+	cmd := &cobra.Command{RunE: func(*cobra.Command, []string) error {
+		return usageError{errors.New("kubectl's name comes first: use `trainyard kubectl …`")}
+	}}
 	if len(args) > 0 && args[0] == "kubectl" {
 		cmd = realKubectl(args)
 	}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/trainyard/trainyard/internal/cluster"
 	"github.com/trainyard/trainyard/internal/kinds"
+	"github.com/trainyard/trainyard/internal/kinds/pytorch"
 	"github.com/trainyard/trainyard/internal/operator"
 	"github.com/trainyard/trainyard/internal/yard"
 )
@@ -91,16 +92,21 @@ func (r *running) run(cmd *cobra.Command, command []string) error {
 	if err != nil {
 		return err
 	}
-	defer stop()
+	f := &follower{screen: r.screen, json: r.output == "json", signals: signals, stop: true}
+	defer func() { stop(f.killed) }()
 	y, err := yard.Open(config, r.namespace)
 	if err != nil {
 		return r.explain(err)
 	}
 	job, err := r.submit(starting, y, kind, objects)
+	if starting.Err() != nil {
+		return outcome(exitInterrupted)
+	}
 	if err != nil {
 		return r.explain(err)
 	}
-	f := &follower{yard: y, screen: r.screen, json: r.output == "json", signals: signals, stop: true}
+	cancel() // from here on signals are the follower's
+	f.yard = y
 	return f.follow(context.WithoutCancel(cmd.Context()), job)
 }
 
@@ -115,7 +121,7 @@ func (r *running) objects(cmd *cobra.Command, command []string) ([]*unstructured
 		return nil, nil, usageError{errors.New("a cluster needs an image to run the command in: name one with --image")}
 	case r.file == "":
 		job, err := r.job(command)
-		return []*unstructured.Unstructured{job}, kinds.All[0], err
+		return []*unstructured.Unstructured{job}, pytorch.Kind{}, err
 	}
 	return objectsOf(cmd, r.file)
 }
@@ -151,11 +157,12 @@ func printAll(cmd *cobra.Command, objects []*unstructured.Unstructured) error {
 	return out.err
 }
 
-// cluster is where the job will run, and how to leave it.
-func (r *running) cluster(ctx context.Context) (*rest.Config, func(), error) {
+// cluster is where the job will run, and how to leave it: in order, or at once.
+func (r *running) cluster(ctx context.Context) (_ *rest.Config, leave func(atOnce bool), _ error) {
+	stay := func(bool) {}
 	if r.named() {
 		config, err := r.config()
-		return config, func() {}, err
+		return config, stay, err
 	}
 	if r.namespace == "" {
 		r.namespace = metav1.NamespaceDefault
@@ -173,29 +180,34 @@ func (r *running) cluster(ctx context.Context) (*rest.Config, func(), error) {
 	switch {
 	case errors.Is(err, cluster.ErrRunning):
 		config, err := join(ctx, filepath.Join(dir, "kubeconfig"))
-		return config, func() {}, err
+		return config, stay, err
 	case errors.Is(err, context.Canceled):
 		return nil, nil, outcome(exitInterrupted)
 	case err != nil:
 		return nil, nil, err
 	}
-	stop := func() { r.leave(c) }
 	if err := operator.AwaitDefinitions(ctx, c.RESTConfig()); err != nil {
-		stop()
+		r.leave(c, true)
+		if ctx.Err() != nil {
+			return nil, nil, outcome(exitInterrupted)
+		}
 		return nil, nil, err
 	}
 	r.screen.end()
 	if r.output != "json" {
 		r.screen.say("The local cluster is ready (%.1f s).", time.Since(began).Seconds())
 	}
-	return c.RESTConfig(), stop, nil
+	return c.RESTConfig(), func(atOnce bool) { r.leave(c, atOnce) }, nil
 }
 
 // leave stops the cluster that was started for this run.
-func (r *running) leave(c *cluster.Cluster) {
+func (r *running) leave(c *cluster.Cluster, atOnce bool) {
 	limited, cancel := context.WithTimeout(context.Background(), stopLimit)
 	defer cancel()
-	if err := c.Stop(limited); err != nil {
+	if atOnce {
+		cancel() // which kills it
+	}
+	if err := c.Stop(limited); err != nil && !atOnce {
 		r.screen.say("trainyard: %v", err)
 	}
 }
