@@ -38,7 +38,7 @@ func badFile(err error) error {
 	return usageError{err}
 }
 
-// job is a job of a file, read by its kind.
+// jobOfFile is a job of a file, read by its kind.
 type jobOfFile struct {
 	*document.Document
 	kind kinds.Kind

@@ -110,17 +110,5 @@ func plural(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}
-	if stem, ok := cutSuffixY(thing); ok {
-		return fmt.Sprintf("%d %sies", n, stem)
-	}
 	return fmt.Sprintf("%d %ss", n, thing)
-}
-
-// cutSuffixY takes the y off a word that ends in one after a consonant: retry, retries.
-func cutSuffixY(word string) (string, bool) {
-	n := len(word)
-	if n < 2 || word[n-1] != 'y' {
-		return word, false
-	}
-	return word[:n-1], true
 }

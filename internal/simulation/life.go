@@ -33,7 +33,7 @@ type Kind string
 
 // Whose doing a moment is.
 const (
-	// Script: it was in the script, or the training came to its end.
+	// FromScript: it was in the script, or the training came to its end.
 	FromScript Kind = "script"
 	// Told: the operator tells it as an event.
 	Told Kind = "told"
@@ -51,7 +51,7 @@ type Run struct {
 	Code int32 `json:"code"`
 }
 
-// verdictOf names the end of a job, or that there is none.
+// conclude names the end of the job, or that there is none.
 func (l *Life) conclude(s job.Status, gone bool) {
 	l.Attempts, l.Retries, l.Disruptions = s.Attempt+1, s.Retries, s.Disruptions
 	switch {

@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "write the stories as they are told now"
 
 var day = time.Date(2026, 11, 15, 8, 0, 0, 0, time.UTC)
 
-// demo is a job of two Workers that was created an hour before noon, with the difference that matters.
+// demo is a job of two Workers that was created an hour ago, with the difference that matters.
 func demo(change func(*Story)) Story {
 	s := Story{Created: day, Now: day.Add(time.Hour)}
 	limit := int32(2)
