@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -41,6 +42,7 @@ func Main(m *testing.M, addons ...cluster.Addon) {
 	if os.Args[0] == cliName {
 		os.Exit(cli.Run(append([]string{"trainyard"}, os.Args[1:]...)))
 	}
+	hasOperator = slices.ContainsFunc(addons, func(a cluster.Addon) bool { return a.Name == cli.OperatorAddon })
 	_ = flag.Set("test.parallel", "8") // tests of a cluster wait more than they compute; the command line may say otherwise
 	code := m.Run()
 	if err := stopShared(); err != nil {
@@ -49,6 +51,9 @@ func Main(m *testing.M, addons ...cluster.Addon) {
 	}
 	os.Exit(code)
 }
+
+// hasOperator says that the operator runs in the clusters of this test binary.
+var hasOperator bool
 
 // shared is the cluster of this test binary, started by the first test that asks for it.
 var shared struct {

@@ -30,6 +30,9 @@ func StartUp(t testing.TB, dataDir string, args ...string) *Up {
 // StartUpIn runs `trainyard up` in an environment.
 func StartUpIn(t testing.TB, environment []string, dataDir string, args ...string) *Up {
 	t.Helper()
+	if !hasOperator {
+		args = append(args, "--without-operator")
+	}
 	u := &Up{TB: t, DataDir: dataDir, cmd: CLI(append([]string{"up", "--data-dir", dataDir}, args...)...), ended: make(chan struct{})}
 	u.cmd.Env = environment
 	u.cmd.Stdout, u.cmd.Stderr = &u.output, &u.output
