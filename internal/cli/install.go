@@ -79,7 +79,11 @@ func (i *install) run(cmd *cobra.Command) error {
 	if err := operator.AwaitDefinitions(cmd.Context(), access); err != nil {
 		return i.explain(err)
 	}
-	out.printf("Training jobs can be submitted.\n")
+	if i.crdOnly {
+		out.printf("The kinds of jobs are served.\n")
+		return out.err
+	}
+	out.printf("The kinds of jobs are served, and the operator is starting in namespace trainyard-system.\n")
 	return out.err
 }
 

@@ -70,6 +70,8 @@ func (y *Yard) Find(ctx context.Context, name string) (*Job, error) {
 		kind, bare = "", name
 	}
 	var found []*Job
+	var unknown error // the last kind that the cluster does not know, while it has not shown that it knows one
+	knows := false
 	for _, k := range kinds.All {
 		if kind != "" && !strings.EqualFold(strings.TrimSuffix(kind, "s"), k.Name()) {
 			continue
@@ -78,11 +80,18 @@ func (y *Yard) Find(ctx context.Context, name string) (*Job, error) {
 		err := y.Get(ctx, client.ObjectKey{Namespace: y.Namespace, Name: bare}, obj)
 		switch {
 		case err == nil:
+			knows = true
 			found = append(found, &Job{Kind: k, Object: obj, Manifest: k.Read(obj)})
-		case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
+		case meta.IsNoMatchError(err):
+			unknown = err
+		case apierrors.IsNotFound(err):
+			knows = true
 		default:
 			return nil, fmt.Errorf("looking for job %s: %w", bare, err)
 		}
+	}
+	if !knows && unknown != nil {
+		return nil, unknown
 	}
 	switch len(found) {
 	case 0:
@@ -96,16 +105,20 @@ func (y *Yard) Find(ctx context.Context, name string) (*Job, error) {
 // Jobs are all jobs of the namespace, or of all where it is empty, by name.
 func (y *Yard) Jobs(ctx context.Context, namespace string) ([]*Job, error) {
 	var jobs []*Job
+	var unknown error
+	knows := false
 	for _, k := range kinds.All {
 		list, err := y.newList(k)
 		if err != nil {
 			return nil, err
 		}
 		if err := y.List(ctx, list, client.InNamespace(namespace)); meta.IsNoMatchError(err) {
+			unknown = err
 			continue
 		} else if err != nil {
 			return nil, fmt.Errorf("listing %ss: %w", k.Name(), err)
 		}
+		knows = true
 		objects, err := meta.ExtractList(list)
 		if err != nil {
 			return nil, fmt.Errorf("listing %ss: %w", k.Name(), err)
@@ -114,6 +127,9 @@ func (y *Yard) Jobs(ctx context.Context, namespace string) ([]*Job, error) {
 			o := obj.(manifest.Object)
 			jobs = append(jobs, &Job{Kind: k, Object: o, Manifest: k.Read(o)})
 		}
+	}
+	if !knows && unknown != nil {
+		return nil, unknown
 	}
 	slices.SortStableFunc(jobs, func(a, b *Job) int {
 		return strings.Compare(a.Job.Namespace+"/"+a.Job.Name, b.Job.Namespace+"/"+b.Job.Name)
