@@ -1,0 +1,227 @@
+package cluster_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/trainyard/trainyard/internal/cluster"
+	"github.com/trainyard/trainyard/internal/testing/local"
+)
+
+// What the local cluster is held to.
+const (
+	mostReadyRatio = 1.5   // of the time a bare API server takes
+	mostMemory     = 450.0 // MB, idle
+	leastPods      = 20.0  // a second, of 100 that run `true`
+)
+
+// settling is how long a fresh cluster is left alone before its memory is read.
+const settling = 5 * time.Second
+
+// BenchmarkStart starts a bare kube-apiserver with etcd and the whole local cluster in turn, each from nothing in a process of
+// its own, so that what else the machine does burdens both alike. It tells medians.
+func BenchmarkStart(b *testing.B) {
+	const rounds = 5
+	for range b.N {
+		var bare, whole []launched
+		for range rounds {
+			bare = append(bare, startBare(b))
+			whole = append(whole, startWhole(b))
+		}
+		bareReady, wholeReady := median(bare, launched.seconds), median(whole, launched.seconds)
+		memory := median(whole, launched.megabytes)
+		b.ReportMetric(bareReady, "bare-s")
+		b.ReportMetric(wholeReady, "whole-s")
+		b.ReportMetric(median(bare, launched.megabytes), "bare-MB")
+		b.ReportMetric(memory, "whole-MB")
+		tell("bare API server and etcd: ready in %.2f s, %.0f MB", bareReady, median(bare, launched.megabytes))
+		tell("whole local cluster:      ready in %.2f s, %.0f MB", wholeReady, memory)
+		tell("ready in %.2f times of the bare one (at most %.1f: %s)", wholeReady/bareReady, mostReadyRatio, met(wholeReady/bareReady <= mostReadyRatio))
+		tell("idle memory %.0f MB (at most %.0f: %s)", memory, mostMemory, met(memory <= mostMemory))
+	}
+}
+
+// BenchmarkPods runs pods that do nothing to their end.
+func BenchmarkPods(b *testing.B) {
+	w := local.New(b)
+	runPods(w, "warm", 1)
+	for _, n := range []int{1, 10, 100} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			for round := range b.N {
+				var times []time.Duration
+				for i := range 3 {
+					times = append(times, runPods(w, fmt.Sprintf("n%d-%d-%d", n, round, i), n))
+				}
+				took := median(times, time.Duration.Seconds)
+				b.ReportMetric(float64(n)/took, "pods/s")
+				if n < 100 {
+					tell("%3d pods run to their end in %.2f s: %.1f a second", n, took, float64(n)/took)
+				} else {
+					tell("%3d pods run to their end in %.2f s: %.1f a second (at least %.0f: %s)", n, took, float64(n)/took, leastPods, met(float64(n)/took >= leastPods))
+				}
+			}
+		})
+	}
+}
+
+// runPods creates n pods at once and waits until all have succeeded.
+func runPods(w *local.World, prefix string, n int) time.Duration {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), local.Patience)
+	defer cancel()
+	pods := w.Client.CoreV1().Pods(w.Namespace)
+	succeeded := make(chan string, n)
+	factory := informers.NewSharedInformerFactoryWithOptions(w.Client, 0, informers.WithNamespace(w.Namespace))
+	_, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(old, new any) {
+		was, is := old.(*corev1.Pod), new.(*corev1.Pod)
+		if is.Labels["run"] == prefix && is.Status.Phase == corev1.PodSucceeded && was.Status.Phase != corev1.PodSucceeded {
+			succeeded <- is.Name
+		}
+	}})
+	if err != nil {
+		w.Fatal(err)
+	}
+	factory.Start(ctx.Done())
+	factory.WaitForCacheSync(ctx.Done())
+	began := time.Now()
+	var creating sync.WaitGroup
+	for i := range n {
+		pod := local.Pod(fmt.Sprintf("%s-%d", prefix, i), "")
+		pod.Labels = map[string]string{"run": prefix}
+		pod.Spec.Containers[0].Command = []string{"true"}
+		creating.Go(func() {
+			if _, err := pods.Create(ctx, pod, metav1.CreateOptions{}); err != nil {
+				w.Error(err)
+			}
+		})
+	}
+	for done := range n {
+		select {
+		case <-succeeded:
+		case <-ctx.Done():
+			w.Fatalf("%d of %d pods have succeeded in %v", done, n, time.Since(began))
+		}
+	}
+	took := time.Since(began)
+	creating.Wait()
+	now := int64(0)
+	if err := pods.DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{LabelSelector: "run=" + prefix}); err != nil {
+		w.Error(err)
+	}
+	return took
+}
+
+// launched is how a process started.
+type launched struct {
+	ready  time.Duration
+	memory float64 // bytes
+}
+
+func (s launched) seconds() float64   { return s.ready.Seconds() }
+func (s launched) megabytes() float64 { return s.memory / 1e6 }
+
+// bareServer is the variable that makes the test binary an API server with its data in the directory that it names.
+const bareServer = "TRAINYARD_TEST_BARE_SERVER"
+
+// serveBare is the life of a bare API server: it says when it is ready and stays until its input ends.
+func serveBare(dir string) {
+	api, err := cluster.StartAPI(context.Background(), cluster.APIOptions{Dir: dir})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	fmt.Println("ready")
+	_, _ = os.Stdin.Read(make([]byte, 1))
+	api.Stop()
+	os.Exit(0)
+}
+
+func startBare(b *testing.B) launched {
+	b.Helper()
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), bareServer+"="+b.TempDir())
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	began := time.Now()
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	if lines := bufio.NewScanner(out); !lines.Scan() {
+		b.Fatalf("the API server has ended: %v", cmd.Wait())
+	}
+	s := launched{ready: time.Since(began)}
+	<-time.After(settling)
+	s.memory = memoryOf(cmd.Process.Pid)
+	_ = in.Close()
+	if err := cmd.Wait(); err != nil {
+		b.Error(err)
+	}
+	return s
+}
+
+func startWhole(b *testing.B) launched {
+	b.Helper()
+	began := time.Now()
+	up := local.StartUp(b, b.TempDir()).Ready()
+	s := launched{ready: time.Since(began)}
+	<-time.After(settling)
+	s.memory = memoryOf(up.Pid())
+	up.Signal(syscall.SIGTERM)
+	up.Wait()
+	return s
+}
+
+// memoryOf is the memory of a process and all below it, in bytes. What several share is counted once (PSS).
+func memoryOf(pid int) float64 {
+	all := append(local.Below(pid), local.Process{Pid: pid})
+	sum := 0.0
+	for _, p := range all {
+		content, _ := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", p.Pid))
+		for line := range strings.Lines(string(content)) {
+			if fields := strings.Fields(line); len(fields) > 1 && fields[0] == "Pss:" {
+				kib, _ := strconv.ParseFloat(fields[1], 64)
+				sum += kib * 1024
+			}
+		}
+	}
+	return sum
+}
+
+func median[T any](all []T, of func(T) float64) float64 {
+	var values []float64
+	for _, one := range all {
+		values = append(values, of(one))
+	}
+	slices.Sort(values)
+	return values[len(values)/2]
+}
+
+func met(ok bool) string {
+	if ok {
+		return "met"
+	}
+	return "MISSED"
+}
+
+func tell(format string, args ...any) { fmt.Printf("\n# "+format+"\n", args...) }
