@@ -2,6 +2,7 @@
 package main
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"log/slog"
@@ -68,6 +69,7 @@ func run(o options) error {
 		Scheme: scheme, Cache: caches,
 		Metrics: metricsserver.Options{BindAddress: o.metricsAddress}, HealthProbeBindAddress: o.probeAddress,
 		LeaderElection: o.leaderElect, LeaderElectionID: o.leaderElectionID, LeaderElectionReleaseOnCancel: true,
+		LeaderElectionNamespace: leaseNamespace(o),
 	})
 	if err != nil {
 		return fmt.Errorf("starting the operator: %w", err)
@@ -82,6 +84,15 @@ func run(o options) error {
 		return err
 	}
 	return mgr.Start(ctrl.SetupSignalHandler())
+}
+
+// leaseNamespace is where the lease is kept: beside the operator in a cluster, which it finds out by itself, and elsewhere in the
+// namespace whose jobs it runs.
+func leaseNamespace(o options) string {
+	if _, err := os.Stat("/var/run/secrets/kubernetes.io/serviceaccount/namespace"); err == nil {
+		return ""
+	}
+	return cmp.Or(o.namespace, "default")
 }
 
 // limit sets the rate of requests. Without one the API server's priority and fairness is the limit.
