@@ -73,7 +73,7 @@ func (p *pass) decisive() []incident {
 }
 
 // culprit is the replica that fell first, or else the first incident at all. Of several in one second a disruption goes
-// first: it is the cause rather than the effect.
+// first, then one that a signal ended: they are the cause rather than the effect.
 func (p *pass) culprit() *incident {
 	var first *incident
 	for n := range p.incidents {
@@ -90,7 +90,19 @@ func (i *incident) before(other *incident) bool {
 	if !i.Time.Equal(other.Time) {
 		return i.Time.Before(other.Time)
 	}
-	return i.Class == Disruption && other.Class != Disruption
+	return i.likelihood() > other.likelihood()
+}
+
+// likelihood ranks how likely a failure is the cause of others in its second: a peer that was cut off exits by itself.
+func (i *incident) likelihood() int {
+	switch {
+	case i.Class == Disruption:
+		return 2
+	case i.Signal != 0:
+		return 1
+	default:
+		return 0
+	}
 }
 
 // charge records the incidents: every one exactly once, since from here on they are accounted for.
