@@ -16,7 +16,7 @@ import (
 
 // failing is a script that does something the first time it is run, and trains for ever after.
 func failing(t *testing.T, first string) string {
-	return fmt.Sprintf(`echo run >> %[1]s; test $(wc -l < %[1]s) = 1 && %[2]s; sleep 600`, filepath.Join(t.TempDir(), "runs"), first)
+	return fmt.Sprintf(`mkdir %s 2>/dev/null && %s; sleep 600`, filepath.Join(t.TempDir(), "ran"), first)
 }
 
 // What happens to a worker in the table of restart policies.
