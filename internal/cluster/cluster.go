@@ -84,6 +84,7 @@ func start(ctx context.Context, options Options, home *home) (*Cluster, error) {
 		c.kill()
 		return nil, fmt.Errorf("%w (see %s)", err, home.log.Name())
 	}
+	go giveBackAtRest(serving)
 	return c, nil
 }
 

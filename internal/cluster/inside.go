@@ -120,6 +120,7 @@ func (c *inhabitant) run(ctx context.Context) error {
 		return err
 	}
 	tell(c.control, message{Kubeconfig: kubeconfig, Notes: c.notes})
+	go giveBackAtRest(living)
 
 	select {
 	case <-ctx.Done():
