@@ -11,20 +11,25 @@ import (
 
 	"go.opentelemetry.io/otel/trace/noop"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 	cri "k8s.io/cri-api/pkg/apis"
+	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/cmd/kubelet/app"
 	"k8s.io/kubernetes/cmd/kubelet/app/options"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/pkg/capabilities"
 	"k8s.io/kubernetes/pkg/kubelet"
 	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
+	kubeletpods "k8s.io/kubernetes/pkg/kubelet/config"
 	"k8s.io/kubernetes/pkg/kubelet/container"
 	"k8s.io/kubernetes/pkg/kubelet/server"
+	kubelettypes "k8s.io/kubernetes/pkg/kubelet/types"
 	"k8s.io/kubernetes/pkg/kubelet/util"
 	"k8s.io/kubernetes/pkg/util/oom"
 	"k8s.io/kubernetes/pkg/volume"
@@ -89,6 +94,8 @@ func (n *node) run(ctx context.Context, s *options.KubeletServer, deps *kubelet.
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
 	deps.Recorder = broadcaster.NewRecorder(legacyscheme.Scheme, corev1.EventSource{Component: "kubelet", Host: n.name})
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: deps.EventClient.Events("")})
+	deps.PodConfig = kubeletpods.NewPodConfig(deps.Recorder, deps.PodStartupLatencyTracker)
+	pods := atMostEvery(podPace, deps.PodConfig.Channel(ctx, kubelettypes.ApiserverSource))
 	k, err := kubelet.NewMainKubelet(ctx, &s.KubeletConfiguration, deps, &s.ContainerRuntimeOptions,
 		n.name, types.NodeName(n.name), []net.IP{n.ip}, s.ProviderID, s.CloudProvider, s.CertDirectory, s.RootDirectory, s.PodLogsDir,
 		s.ImageCredentialProviderConfigPath, s.ImageCredentialProviderBinDir, s.RegisterNode, s.RegisterWithTaints, s.AllowedUnsafeSysctls,
@@ -100,6 +107,11 @@ func (n *node) run(ctx context.Context, s *options.KubeletServer, deps *kubelet.
 	k.BirthCry()
 	k.StartGarbageCollection(ctx)
 	go k.Run(ctx, deps.PodConfig.Updates())
+	go func() {
+		known := func() bool { _, err := k.GetNode(ctx); return err == nil }
+		_ = wait.PollUntilContextCancel(ctx, 10*time.Millisecond, true, func(context.Context) (bool, error) { return known(), nil })
+		kubeletpods.NewSourceApiserver(klog.FromContext(ctx), deps.KubeClient, types.NodeName(n.name), known, pods)
+	}()
 	go k.ListenAndServe(ctx, &s.KubeletConfiguration, deps.TLSConfig, deps.Auth, deps.TracerProvider)
 	return nil
 }
@@ -163,7 +175,9 @@ func (n *node) config() (*kubeletconfig.KubeletConfiguration, error) {
 }
 
 func (n *node) dependencies(config *kubeletconfig.KubeletConfiguration) (*kubelet.Dependencies, error) {
-	client, err := kubernetes.NewForConfig(rest.AddUserAgent(rest.CopyConfig(n.client), "kubelet"))
+	binary := rest.AddUserAgent(rest.CopyConfig(n.client), "kubelet")
+	binary.ContentType = runtime.ContentTypeProtobuf
+	client, err := kubernetes.NewForConfig(binary)
 	if err != nil {
 		return nil, err
 	}
