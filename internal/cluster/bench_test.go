@@ -1,12 +1,9 @@
 package cluster_test
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,7 +16,6 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/trainyard/trainyard/internal/cluster"
 	"github.com/trainyard/trainyard/internal/testing/local"
 )
 
@@ -38,21 +34,21 @@ const settling = 5 * time.Second
 func BenchmarkStart(b *testing.B) {
 	const rounds = 5
 	for range b.N {
-		var bare, whole []launched
+		var bare, whole []local.Launched
 		for range rounds {
-			bare = append(bare, startBare(b))
+			bare = append(bare, local.StartBare(b, settling))
 			whole = append(whole, startWhole(b))
 		}
-		bareReady, wholeReady := median(bare, launched.seconds), median(whole, launched.seconds)
-		memory := median(whole, launched.megabytes)
+		bareReady, wholeReady := local.Median(bare, local.Launched.Seconds), local.Median(whole, local.Launched.Seconds)
+		memory := local.Median(whole, local.Launched.Megabytes)
 		b.ReportMetric(bareReady, "bare-s")
 		b.ReportMetric(wholeReady, "whole-s")
-		b.ReportMetric(median(bare, launched.megabytes), "bare-MB")
+		b.ReportMetric(local.Median(bare, local.Launched.Megabytes), "bare-MB")
 		b.ReportMetric(memory, "whole-MB")
-		tell("bare API server and etcd: ready in %.2f s, %.0f MB", bareReady, median(bare, launched.megabytes))
-		tell("whole local cluster:      ready in %.2f s, %.0f MB", wholeReady, memory)
-		tell("ready in %.2f times of the bare one (at most %.1f: %s)", wholeReady/bareReady, mostReadyRatio, met(wholeReady/bareReady <= mostReadyRatio))
-		tell("idle memory %.0f MB (at most %.0f: %s)", memory, mostMemory, met(memory <= mostMemory))
+		local.Tell("bare API server and etcd: ready in %.2f s, %.0f MB", bareReady, local.Median(bare, local.Launched.Megabytes))
+		local.Tell("whole local cluster:      ready in %.2f s, %.0f MB", wholeReady, memory)
+		local.Tell("ready in %.2f times of the bare one (at most %.1f: %s)", wholeReady/bareReady, mostReadyRatio, local.Met(wholeReady/bareReady <= mostReadyRatio))
+		local.Tell("idle memory %.0f MB (at most %.0f: %s)", memory, mostMemory, local.Met(memory <= mostMemory))
 	}
 }
 
@@ -70,13 +66,13 @@ func BenchmarkPods(b *testing.B) {
 				for i := range times {
 					took = append(took, runPods(w, fmt.Sprintf("n%d-%d-%d", n, round, i), n))
 				}
-				seconds := median(took, time.Duration.Seconds)
+				seconds := local.Median(took, time.Duration.Seconds)
 				used := (processorTime(cluster) - before) / times
 				b.ReportMetric(float64(n)/seconds, "pods/s")
 				b.ReportMetric(used, "cpu-s")
-				tell("%3d pods run to their end in %.2f s, %.1f a second, with %.2f s of CPU", n, seconds, float64(n)/seconds, used)
+				local.Tell("%3d pods run to their end in %.2f s, %.1f a second, with %.2f s of CPU", n, seconds, float64(n)/seconds, used)
 				if n == 100 {
-					tell("100 pods at %.1f a second (at least %.0f: %s)", float64(n)/seconds, leastPods, met(float64(n)/seconds >= leastPods))
+					local.Tell("100 pods at %.1f a second (at least %.0f: %s)", float64(n)/seconds, leastPods, local.Met(float64(n)/seconds >= leastPods))
 				}
 			}
 		})
@@ -132,86 +128,16 @@ func runPods(w *local.World, prefix string, n int) time.Duration {
 	return took
 }
 
-// launched is how a process started.
-type launched struct {
-	ready  time.Duration
-	memory float64 // bytes
-}
-
-func (s launched) seconds() float64   { return s.ready.Seconds() }
-func (s launched) megabytes() float64 { return s.memory / 1e6 }
-
-// bareServer is the variable that makes the test binary an API server with its data in the directory that it names.
-const bareServer = "TRAINYARD_TEST_BARE_SERVER"
-
-// serveBare is the life of a bare API server: it says when it is ready and stays until its input ends.
-func serveBare(dir string) {
-	api, err := cluster.StartAPI(context.Background(), cluster.APIOptions{Dir: dir})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	fmt.Println("ready")
-	_, _ = os.Stdin.Read(make([]byte, 1))
-	api.Stop()
-	os.Exit(0)
-}
-
-func startBare(b *testing.B) launched {
-	b.Helper()
-	cmd := exec.Command("/proc/self/exe")
-	cmd.Env = append(os.Environ(), bareServer+"="+b.TempDir())
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	began := time.Now()
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
-	if lines := bufio.NewScanner(out); !lines.Scan() {
-		b.Fatalf("the API server has ended: %v", cmd.Wait())
-	}
-	s := launched{ready: time.Since(began)}
-	<-time.After(settling)
-	s.memory = memoryOf(cmd.Process.Pid)
-	_ = in.Close()
-	if err := cmd.Wait(); err != nil {
-		b.Error(err)
-	}
-	return s
-}
-
-func startWhole(b *testing.B) launched {
+func startWhole(b *testing.B) local.Launched {
 	b.Helper()
 	began := time.Now()
 	up := local.StartUp(b, b.TempDir()).Ready()
-	s := launched{ready: time.Since(began)}
+	s := local.Launched{Ready: time.Since(began)}
 	<-time.After(settling)
-	s.memory = memoryOf(up.Pid())
+	s.Memory = local.MemoryOf(up.Pid())
 	up.Signal(syscall.SIGTERM)
 	up.Wait()
 	return s
-}
-
-// memoryOf is the memory of a process and all below it, in bytes. What several share is counted once (PSS).
-func memoryOf(pid int) float64 {
-	all := append(local.Below(pid), local.Process{Pid: pid})
-	sum := 0.0
-	for _, p := range all {
-		content, _ := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", p.Pid))
-		for line := range strings.Lines(string(content)) {
-			if fields := strings.Fields(line); len(fields) > 1 && fields[0] == "Pss:" {
-				kib, _ := strconv.ParseFloat(fields[1], 64)
-				sum += kib * 1024
-			}
-		}
-	}
-	return sum
 }
 
 // processorTime is the time in seconds that a process and what it has waited for have used of the machine's CPUs.
@@ -225,21 +151,3 @@ func processorTime(pid int) float64 {
 	}
 	return sum
 }
-
-func median[T any](all []T, of func(T) float64) float64 {
-	var values []float64
-	for _, one := range all {
-		values = append(values, of(one))
-	}
-	slices.Sort(values)
-	return values[len(values)/2]
-}
-
-func met(ok bool) string {
-	if ok {
-		return "met"
-	}
-	return "MISSED"
-}
-
-func tell(format string, args ...any) { fmt.Printf("\n# "+format+"\n", args...) }

@@ -18,9 +18,6 @@ func TestMain(m *testing.M) {
 	if file := os.Getenv(healthServer); file != "" {
 		serveHealth(file)
 	}
-	if dir := os.Getenv(bareServer); dir != "" {
-		serveBare(dir)
-	}
 	local.Main(m)
 }
 

@@ -42,6 +42,9 @@ func Main(m *testing.M, addons ...cluster.Addon) {
 	if os.Args[0] == cliName {
 		os.Exit(cli.Run(append([]string{"trainyard"}, os.Args[1:]...)))
 	}
+	if dir := os.Getenv(bareServer); dir != "" {
+		serveBare(dir)
+	}
 	hasOperator = slices.ContainsFunc(addons, func(a cluster.Addon) bool { return a.Name == cli.OperatorAddon })
 	_ = flag.Set("test.parallel", "8") // tests of a cluster wait more than they compute; the command line may say otherwise
 	code := m.Run()
