@@ -8,8 +8,10 @@ package crds
 import (
 	"embed"
 	"fmt"
+	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 )
 
@@ -17,6 +19,22 @@ import (
 //
 //go:embed *_*.yaml
 var Files embed.FS
+
+// Resources names what is defined, by group and plural, in the order of the file names, which tell it.
+func Resources() []schema.GroupResource {
+	entries, _ := Files.ReadDir(".")
+	var all []schema.GroupResource
+	for _, entry := range entries {
+		group, plural, _ := strings.Cut(strings.TrimSuffix(entry.Name(), ".yaml"), "_")
+		all = append(all, schema.GroupResource{Group: group, Resource: plural})
+	}
+	return all
+}
+
+// File is the file in Files that defines a resource.
+func File(resource schema.GroupResource) string {
+	return resource.Group + "_" + resource.Resource + ".yaml"
+}
 
 // All returns every definition, in the order of their file names.
 func All() ([]*apiextensionsv1.CustomResourceDefinition, error) {

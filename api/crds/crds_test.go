@@ -43,3 +43,12 @@ func all(t *testing.T) []*apiextensionsv1.CustomResourceDefinition {
 	}
 	return definitions
 }
+
+// The installer goes by the files' names.
+func TestTheFilesAreNamedAfterWhatTheyDefine(t *testing.T) {
+	for i, resource := range crds.Resources() {
+		if crd := all(t)[i]; crd.Name != resource.String() {
+			t.Errorf("%s defines %s", crds.File(resource), crd.Name)
+		}
+	}
+}
