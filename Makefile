@@ -31,7 +31,7 @@ demo: setup build
 	@hack/demo.sh
 
 bench: build
-	$(GO) test -run '^$$' -bench . -benchtime 1x -timeout 30m ./internal/cluster/... ./internal/cli/
+	$(GO) test -run '^$$' -bench . -benchtime 1x -timeout 30m ./internal/cli
 
 # What the tests and the demo need of the machine: Debian's torch, and a person's tools.
 setup:

@@ -1,17 +1,70 @@
 package cli_test
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/trainyard/trainyard/internal/testing/local"
 )
 
-// mostRunRatio is how long a cold `trainyard run` may take, in times that a bare API server takes to be ready.
-const mostRunRatio = 2.5
+// What the product is held to, as it is run: with the operator in the local cluster.
+const (
+	mostReadyRatio = 1.5   // of the time a bare API server takes
+	mostRunRatio   = 2.5   // the same, for a job that prints one line
+	mostMemory     = 450.0 // MB, idle
+	leastPods      = 20.0  // a second, of 100 that run `true`
+)
+
+// settling is how long a fresh cluster is left alone before its memory is read.
+const settling = 5 * time.Second
+
+// BenchmarkStart starts a bare kube-apiserver with etcd and the whole local cluster in turn, each from nothing in a process of
+// its own, so that what else the machine does burdens both alike. It tells medians.
+func BenchmarkStart(b *testing.B) {
+	const rounds = 5
+	for range b.N {
+		var bare, whole []local.Launched
+		for range rounds {
+			bare = append(bare, local.StartBare(b, settling))
+			whole = append(whole, startWhole(b))
+		}
+		bareReady, wholeReady := local.Median(bare, local.Launched.Seconds), local.Median(whole, local.Launched.Seconds)
+		memory := local.Median(whole, local.Launched.Megabytes)
+		b.ReportMetric(bareReady, "bare-s")
+		b.ReportMetric(wholeReady, "whole-s")
+		b.ReportMetric(local.Median(bare, local.Launched.Megabytes), "bare-MB")
+		b.ReportMetric(memory, "whole-MB")
+		local.Tell("bare API server and etcd: ready in %.2f s, %.0f MB", bareReady, local.Median(bare, local.Launched.Megabytes))
+		local.Tell("local cluster, operator:  ready in %.2f s, %.0f MB", wholeReady, memory)
+		local.Tell("ready in %.2f times of the bare one (at most %.1f: %s)", wholeReady/bareReady, mostReadyRatio, local.Met(wholeReady/bareReady <= mostReadyRatio))
+		local.Tell("idle memory %.0f MB (at most %.0f: %s)", memory, mostMemory, local.Met(memory <= mostMemory))
+	}
+}
+
+func startWhole(b *testing.B) local.Launched {
+	b.Helper()
+	began := time.Now()
+	up := local.StartUp(b, b.TempDir()).Ready()
+	s := local.Launched{Ready: time.Since(began)}
+	<-time.After(settling)
+	s.Memory = local.MemoryOf(up.Pid())
+	up.Signal(syscall.SIGTERM)
+	up.Wait()
+	return s
+}
 
 // BenchmarkColdRun runs a job that prints one line where no cluster is, from the first process to the exit code, in turn with a
 // bare kube-apiserver, so that what else the machine does burdens both alike. It tells medians.
@@ -42,4 +95,92 @@ func runCold(b *testing.B) local.Launched {
 		b.Fatalf("%v:\n%s", err, output)
 	}
 	return local.Launched{Ready: time.Since(began)}
+}
+
+// BenchmarkPods runs pods that do nothing to their end.
+func BenchmarkPods(b *testing.B) {
+	up := local.StartUp(b, b.TempDir()).Ready()
+	w, cluster := local.At(b, up.Kubeconfig()), local.Below(up.Pid())[0].Pid
+	runPods(w, "warm", 1)
+	for _, n := range []int{1, 10, 100} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			for round := range b.N {
+				const times = 3
+				var took []time.Duration
+				before := processorTime(cluster)
+				for i := range times {
+					took = append(took, runPods(w, fmt.Sprintf("n%d-%d-%d", n, round, i), n))
+				}
+				seconds := local.Median(took, time.Duration.Seconds)
+				used := (processorTime(cluster) - before) / times
+				b.ReportMetric(float64(n)/seconds, "pods/s")
+				b.ReportMetric(used, "cpu-s")
+				local.Tell("%3d pods run to their end in %.2f s, %.1f a second, with %.2f s of CPU", n, seconds, float64(n)/seconds, used)
+				if n == 100 {
+					local.Tell("100 pods at %.1f a second (at least %.0f: %s)", float64(n)/seconds, leastPods, local.Met(float64(n)/seconds >= leastPods))
+				}
+			}
+		})
+	}
+	up.Signal(syscall.SIGTERM)
+	up.Wait()
+}
+
+// runPods creates n pods at once and waits until all have succeeded.
+func runPods(w *local.World, prefix string, n int) time.Duration {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), local.Patience)
+	defer cancel()
+	pods := w.Client.CoreV1().Pods(w.Namespace)
+	succeeded := make(chan string, n)
+	factory := informers.NewSharedInformerFactoryWithOptions(w.Client, 0, informers.WithNamespace(w.Namespace))
+	_, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(old, new any) {
+		was, is := old.(*corev1.Pod), new.(*corev1.Pod)
+		if is.Labels["run"] == prefix && is.Status.Phase == corev1.PodSucceeded && was.Status.Phase != corev1.PodSucceeded {
+			succeeded <- is.Name
+		}
+	}})
+	if err != nil {
+		w.Fatal(err)
+	}
+	factory.Start(ctx.Done())
+	factory.WaitForCacheSync(ctx.Done())
+	began := time.Now()
+	var creating sync.WaitGroup
+	for i := range n {
+		pod := local.Pod(fmt.Sprintf("%s-%d", prefix, i), "")
+		pod.Labels = map[string]string{"run": prefix}
+		pod.Spec.Containers[0].Command = []string{"true"}
+		creating.Go(func() {
+			if _, err := pods.Create(ctx, pod, metav1.CreateOptions{}); err != nil {
+				w.Error(err)
+			}
+		})
+	}
+	for done := range n {
+		select {
+		case <-succeeded:
+		case <-ctx.Done():
+			w.Fatalf("%d of %d pods have succeeded in %v", done, n, time.Since(began))
+		}
+	}
+	took := time.Since(began)
+	creating.Wait()
+	now := int64(0)
+	if err := pods.DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{LabelSelector: "run=" + prefix}); err != nil {
+		w.Error(err)
+	}
+	return took
+}
+
+// processorTime is the time in seconds that a process and what it has waited for have used of the machine's CPUs.
+func processorTime(pid int) float64 {
+	content, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	fields := strings.Fields(string(content[strings.LastIndexByte(string(content), ')')+1:]))
+	sum := 0.0
+	for _, field := range fields[11:15] { // user and system time, its own and of its children, in 1/100 s
+		ticks, _ := strconv.ParseFloat(field, 64)
+		sum += ticks / 100
+	}
+	return sum
 }
