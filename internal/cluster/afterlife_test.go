@@ -164,7 +164,7 @@ func TestClusterThatStopsLeavesNothing(t *testing.T) {
 	for _, name := range []string{"limited", "stubborn", "polite"} {
 		w.Await("life 1", "logs", name)
 	}
-	all := append(local.Below(c.Pid()), local.Process{Pid: c.Pid()})
+	all := append(local.Below(c.Pid()), local.ProcessAt(c.Pid()))
 	interfaces := interfaceNames(t)
 
 	ctx, cancel := context.WithTimeout(context.Background(), local.Patience)

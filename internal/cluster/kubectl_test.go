@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -56,6 +57,12 @@ func TestKubectlLogs(t *testing.T) {
 				t.Errorf("with %s it shows %q, not %q", c.flag, got, c.want)
 			}
 		}
+		w.Eventually("all of it is older than a second", func() error {
+			if got := w.Logs("speaks", "--since=1s"); got != "" {
+				return fmt.Errorf("it shows %q", got)
+			}
+			return nil
+		})
 	})
 	t.Run("shows the container before", func(t *testing.T) {
 		w.Await("the second time", "logs", "again")

@@ -30,6 +30,11 @@ var usersTests = []string{
 	"TestServiceSpreadsConnections",
 	"TestServiceCarriesUDP",
 	"TestPodUsesTheAPIByItsServiceAccount",
+	"TestVolumes",
+	"TestKubectlLogs",
+	"TestKubectlExec",
+	"TestKubectlCp",
+	"TestKubectlPortForward",
 	"TestClusterThatWasKilledContinues",
 	"TestClusterThatStopsLeavesNothing",
 }

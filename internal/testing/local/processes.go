@@ -33,6 +33,12 @@ func Below(root int) []Process {
 	return found
 }
 
+// ProcessAt is the process that has a number now.
+func ProcessAt(pid int) Process {
+	p, _, _ := look(pid)
+	return p
+}
+
 // Alive tells whether a process still runs.
 func (p Process) Alive() bool {
 	now, _, alive := look(p.Pid)

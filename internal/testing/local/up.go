@@ -51,19 +51,22 @@ func StartUpIn(t testing.TB, environment []string, dataDir string, args ...strin
 }
 
 // Ready waits until it says that the cluster is ready.
-func (u *Up) Ready() *Up {
+func (u *Up) Ready() *Up { u.Helper(); return u.Says("Ctrl-C stops it") }
+
+// Says waits until it has said something.
+func (u *Up) Says(words string) *Up {
 	u.Helper()
 	deadline := time.After(Patience)
 	for tick := time.NewTicker(20 * time.Millisecond); ; {
 		select {
 		case <-tick.C:
-			if strings.Contains(u.Output(), "Ctrl-C stops it") {
+			if strings.Contains(u.Output(), words) {
 				return u
 			}
 		case <-u.ended:
 			u.Fatalf("`trainyard up` ended:\n%s%s", u.Output(), u.log())
 		case <-deadline:
-			u.Fatalf("`trainyard up` is not ready:\n%s%s", u.Output(), u.log())
+			u.Fatalf("`trainyard up` does not say %q:\n%s%s", words, u.Output(), u.log())
 		}
 	}
 }
