@@ -70,13 +70,29 @@ func (p *pass) progress() {
 			continue
 		}
 		role := p.next().role(r.Role)
-		if r.started {
+		if r.started && !contains(role.Started, r.Index) && p.believes(r) {
 			role.Started = insert(role.Started, r.Index)
 		}
 		if r.succeeded {
 			role.Done = insert(role.Done, r.Index)
 		}
 	}
+}
+
+// believes tells whether a pod that trains is the one its replica has now. A cache that is behind may show one that went
+// long ago, which would then seem to vanish once more: where a replica had a pod before, another is only believed when it
+// was seen past the cache, and is remembered from then on.
+func (p *pass) believes(r replica) bool {
+	rec := p.next().record(r.Replica)
+	if rec == nil || rec.Pod == r.pod.UID || p.next().Finished() {
+		return true
+	}
+	if !p.Live {
+		p.Ask.Pods = true
+		return false
+	}
+	p.next().recordOf(r.Replica, r.pod.UID)
+	return true
 }
 
 func (p *pass) done(r Replica) bool { return contains(p.next().role(r.Role).Done, r.Index) }

@@ -134,9 +134,7 @@ func (or *oracle) checkCounts(o Observed, d Decision) {
 	for _, h := range or.harmed {
 		disruptions += h[Disruption]
 	}
-	// A replica that is seen to train, by a cache from before its end was recorded, is taken to have vanished once more.
-	// That costs nothing but the number.
-	if int(is.Disruptions) > disruptions && !or.w.behind {
+	if int(is.Disruptions) > disruptions {
 		or.fault("7: %d disruptions are recorded, %d happened", is.Disruptions, disruptions)
 	}
 }

@@ -95,7 +95,7 @@ func (h *history) namesake() {
 func (h *history) step() {
 	actions := []string{
 		"reconcile", "reconcile", "reconcile", "reconcile", "rest", "start", "start", "start all", "start all", "exit", "exit", "exit", "again",
-		"evict", "delete", "vanish", "fail and recover", "fail and recover", "gone", "gone all", "node", "tick", "tick", "suspend", "scale", "scale", "limit", "quota", "stranger leaves", "crash",
+		"evict", "delete", "vanish", "vanish twice", "fail and recover", "fail and recover", "gone", "gone all", "node", "tick", "tick", "suspend", "scale", "scale", "limit", "quota", "stranger leaves", "crash",
 	}
 	switch action := rapid.SampledFrom(actions).Draw(h.T, "action"); action {
 	case "reconcile":
@@ -108,6 +108,8 @@ func (h *history) step() {
 		h.startAll()
 	case "fail and recover":
 		h.failAndRecover()
+	case "vanish twice":
+		h.vanishTwice()
 	case "gone all":
 		h.stopTerminating()
 	case "tick":
@@ -151,6 +153,17 @@ func (h *history) failAndRecover() {
 	h.stopTerminating()
 	h.reconcile(h.chaos())
 	h.now = h.now.Add(time.Duration(rapid.SampledFrom([]int{0, 0, 9, 11, 300}).Draw(h.T, "seconds")) * time.Second)
+	h.reconcile(h.chaos())
+}
+
+// vanishTwice lets a pod that trained vanish, and a new controller begin with a list that may still have it.
+func (h *history) vanishTwice() {
+	h.startAll()
+	h.reconcile(h.chaos())
+	h.toPod("vanish")
+	h.reconcile(h.chaos())
+	h.crash()
+	h.reconcile(h.chaos())
 	h.reconcile(h.chaos())
 }
 

@@ -46,6 +46,11 @@ func (p *pass) settleSurplus() {
 	for n := range s.Roles {
 		role := &s.Roles[n]
 		beyond, _ := slices.BinarySearch(role.Started, role.Size)
+		for _, index := range role.Started[beyond:] {
+			if r := (Replica{role.Role, index}); s.record(r) == nil {
+				s.recordOf(r, "")
+			}
+		}
 		if role.Started = role.Started[:beyond]; beyond == 0 {
 			role.Started = nil
 		}

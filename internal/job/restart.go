@@ -194,9 +194,6 @@ func (p *pass) settle(i incident) {
 	}
 	role := s.role(i.replica.Role)
 	role.Started = remove(role.Started, i.replica.Index)
-	if i.pod == nil && i.retry {
-		return
-	}
 	rec := s.recordOf(i.replica.Replica, "")
 	if i.pod != nil {
 		rec = s.recordOf(i.replica.Replica, i.pod.UID)

@@ -89,6 +89,12 @@ func (s *teller) happens(words []string) error {
 		s.dies, _ = strconv.Atoi(args[0])
 		s.lost = len(args) > 1
 		return nil
+	case "behind": // behind 2: a new controller begins with a list of pods that is two changes old
+		lag, _ := strconv.Atoi(args[0])
+		s.behind = true
+		s.crash()
+		d, _ := s.reconcile(chaos{lag: lag})
+		s.tell(d)
 	case "edit":
 		var err error
 		s.edit(func(j *Job) {
