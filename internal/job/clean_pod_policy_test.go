@@ -12,7 +12,10 @@ import (
 func TestCleanPodPolicy(t *testing.T) {
 	type end func(w *world)
 	succeeds := func(w *world) { w.exit(w.pods["demo-master-0"], 0, "Completed", "") }
-	fails := func(w *world) { w.exit(w.pods["demo-master-0"], 1, "Error", "") }
+	fails := func(w *world) {
+		w.exit(w.pods["demo-master-0"], 1, "Error", "")
+		w.now = w.now.Add(heard)
+	}
 	deadline := func(w *world) { w.now = w.now.Add(time.Hour) }
 	for _, row := range []struct {
 		policy  CleanPodPolicy

@@ -36,7 +36,10 @@ var disruptions = []string{
 	"Evicted", "NodeLost", "NodeShutdown", "Shutdown", "Terminated", "Preempting", "Preempted", "NodeAffinity", "UnexpectedAdmissionError",
 }
 
-const reasonOOMKilled = "OOMKilled"
+const (
+	reasonOOMKilled = "OOMKilled"
+	sigabrt         = 6
+)
 
 // failureOf reads how a pod ended, nil if it did not end badly or the kubelet will restart it in place. One that is being
 // deleted before its training began has lost nothing: it is made again.

@@ -37,9 +37,32 @@ func (p *pass) account() {
 			p.meet(r, vanished(p.Job, r.Replica), 0)
 		}
 	}
+	if due := p.hearing(); p.Now.Before(due) {
+		p.incidents = nil
+		p.lookAt(due)
+	}
 	if len(p.incidents) > 0 && !p.Live {
 		p.Ask.Pods = true
 	}
+}
+
+// heard is how long the other members of a gang have to show what befell them: a kubelet looks at its pods every second, and
+// the time of an end is rounded down.
+const heard = 3 * time.Second
+
+// hearing is until when a gang waits before it judges a member that ended by itself, which may be the effect of a fall
+// that is not told yet. There is no need where nobody else runs any more; nor where clocks cannot be compared.
+func (p *pass) hearing() time.Time {
+	culprit := p.culprit()
+	if p.Job.RestartScope() != ScopeJob || culprit == nil || culprit.likelihood() > 0 || culprit.Time.After(p.Now) {
+		return time.Time{}
+	}
+	for _, r := range p.replicas {
+		if r.pod != nil && r.running && !p.leaves(r.pod) {
+			return culprit.Time.Add(heard)
+		}
+	}
+	return time.Time{}
 }
 
 func (p *pass) meet(r replica, f *Failure, inPlace int32) {
@@ -72,8 +95,7 @@ func (p *pass) decisive() []incident {
 	return p.incidents
 }
 
-// culprit is the replica that fell first, or else the first incident at all. Of several in one second a disruption goes
-// first, then one that a signal ended: they are the cause rather than the effect.
+// culprit is the replica that fell first, or else the first incident at all; of several in one second the likeliest cause.
 func (p *pass) culprit() *incident {
 	var first *incident
 	for n := range p.incidents {
@@ -93,12 +115,13 @@ func (i *incident) before(other *incident) bool {
 	return i.likelihood() > other.likelihood()
 }
 
-// likelihood ranks how likely a failure is the cause of others in its second: a peer that was cut off exits by itself.
+// likelihood ranks how likely a failure is the cause of others in its second: a peer that was cut off exits by itself, or
+// aborts, as torch does when a collective breaks.
 func (i *incident) likelihood() int {
 	switch {
 	case i.Class == Disruption:
 		return 2
-	case i.Signal != 0:
+	case i.Signal != 0 && i.Signal != sigabrt || i.Reason == reasonOOMKilled:
 		return 1
 	default:
 		return 0
