@@ -1,7 +1,9 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -95,27 +97,25 @@ func (p *pass) decisive() []incident {
 	return p.incidents
 }
 
-// culprit is the replica that fell first, or else the first incident at all; of several in one second the likeliest cause.
+// culprit is the incident to name and to judge by, nil if there is none. A replica that has fallen goes before one that the
+// kubelet restarts; of several the likeliest cause among those that came first. First means within a second: times are
+// whole seconds by the clocks of several nodes.
 func (p *pass) culprit() *incident {
-	var first *incident
-	for n := range p.incidents {
-		i := &p.incidents[n]
-		if first == nil || (i.inPlace == 0) != (first.inPlace == 0) && i.inPlace == 0 ||
-			(i.inPlace == 0) == (first.inPlace == 0) && i.before(first) {
-			first = i
-		}
+	if len(p.incidents) == 0 {
+		return nil
 	}
-	return first
+	suspects := slices.DeleteFunc(slices.Clone(p.incidents), func(i incident) bool { return i.inPlace > 0 })
+	if len(suspects) == 0 {
+		suspects = slices.Clone(p.incidents)
+	}
+	byTime := func(a, b incident) int { return a.Time.Compare(b.Time) }
+	first := slices.MinFunc(suspects, byTime).Time.Add(time.Second)
+	suspects = slices.DeleteFunc(suspects, func(i incident) bool { return i.Time.After(first) })
+	culprit := slices.MinFunc(suspects, func(a, b incident) int { return cmp.Or(b.likelihood()-a.likelihood(), byTime(a, b)) })
+	return &culprit
 }
 
-func (i *incident) before(other *incident) bool {
-	if !i.Time.Equal(other.Time) {
-		return i.Time.Before(other.Time)
-	}
-	return i.likelihood() > other.likelihood()
-}
-
-// likelihood ranks how likely a failure is the cause of others in its second: a peer that was cut off exits by itself, or
+// likelihood ranks how likely a failure is the cause of others about it: a peer that was cut off exits by itself, or
 // aborts, as torch does when a collective breaks.
 func (i *incident) likelihood() int {
 	switch {
