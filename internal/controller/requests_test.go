@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,27 +19,55 @@ import (
 	"github.com/trainyard/trainyard/internal/testing/local"
 )
 
-// A job of four pods costs nine requests: two Services, four pods, and a record of each of its states, Created, Running
-// and Succeeded. Beside that each state is told once as an event; and where pods take long to come, how many are there is
-// recorded every three seconds at most.
+// A job of four pods costs nine requests until it has succeeded: two Services, four pods, and a record of each of its states,
+// Created, Running and Succeeded. Where pods take long to come, how many are there is recorded every three seconds at
+// most. What follows the end is told and cleaned up once.
 func TestAJobOfFourPodsTakesNineRequests(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	s := w.submit(gang(3, `sleep 2`)).becomes(kubeflowv1.JobSucceeded)
-	slowly := int((s.CompletionTime.Sub(s.StartTime.Time) - 2*time.Second) / (3 * time.Second))
-	total, events := 0, 0
-	for request, n := range w.requests() {
-		switch verb, resource, _ := strings.Cut(request, " "); {
-		case resource == "events":
-			events += n
-		case verb == "delete": // after Succeeded
-		default:
-			total += n
+	gate := filepath.Join(t.TempDir(), "gate")
+	j, lived := w.lives(gang(3, `until test -f `+gate+`; do sleep 0.1; done`), func(s kubeflowv1.JobStatus) {
+		if newest(s).Type == kubeflowv1.JobRunning {
+			open(t, gate)
+		}
+	})
+	s := lived[len(lived)-1]
+	slowly := int(s.CompletionTime.Sub(s.StartTime.Time) / (3 * time.Second))
+	w.Eventually("it is cleaned up", func() error {
+		if told := j.events(); len(told) != 2 {
+			return fmt.Errorf("told was %q", told)
+		}
+		return nil
+	})
+	j.comesToRest()
+	until, all := map[string]int{}, map[string]int{}
+	records := 0
+	for _, r := range w.audited(operatorOf(w.Namespace)) {
+		if name := r.String(); name != "" {
+			all[name]++
+			if records < len(lived) {
+				until[name]++
+			}
+			if name == "patch pytorchjobs/status" {
+				records++
+			}
 		}
 	}
-	if total > 9+slowly || events > 4 {
-		t.Errorf("%d requests and %d events, in a life of %d times three seconds: %v", total, events, slowly, w.requests())
+	want := map[string]int{"create services": 2, "create pods": 4, "patch pytorchjobs/status": len(lived)}
+	if !maps.Equal(until, want) || len(lived) > 3+slowly {
+		t.Errorf("until the end %v, in a life of %d times three seconds", until, slowly)
 	}
+	if all["create events"] != 2 || all["delete services"] != 2 || all["delete pods"] > 3 || all["patch pytorchjobs/status"] > len(lived)+1 ||
+		total(all) > total(until)+8 {
+		t.Errorf("at the end %v, when it had succeeded %v", all, until)
+	}
+}
+
+func total(counts map[string]int) (n int) {
+	for _, count := range counts {
+		n += count
+	}
+	return n
 }
 
 // A finished job is at peace: whatever comes by, it asks for nothing, and neither does an operator that starts.
@@ -80,21 +110,18 @@ func TestAResyncTakesNoRequests(t *testing.T) {
 	}
 }
 
-// requests counts what the world's operator has asked of the API server, watches and the lists they begin with left out.
-func (w *world) requests() map[string]int { return w.requestsAbout("") }
-
-// requestsAbout counts those about one job and its children.
+// requestsAbout counts what the world's operator has asked of the API server about one job and its children.
 func (w *world) requestsAbout(job string) map[string]int {
 	w.Helper()
 	count := map[string]int{}
 	for _, r := range w.audited(operatorOf(w.Namespace)) {
 		name := r.ObjectRef.Name
 		about := name == job || strings.HasPrefix(name, job+"-") || strings.HasPrefix(name, job+".")
-		if r.Verb == "list" { // of one job, or what a watch of all begins with
+		if r.Verb == "list" {
 			about = strings.Contains(r.RequestURI, "job-name%3D"+job)
 		}
-		if r.Verb != "watch" && (about || job == "" && r.Verb != "list") {
-			count[strings.TrimRight(r.Verb+" "+r.ObjectRef.Resource+"/"+r.ObjectRef.Subresource, "/")]++
+		if about && r.String() != "" {
+			count[r.String()]++
 		}
 	}
 	return count
@@ -107,7 +134,16 @@ type audit struct {
 	ObjectRef                   struct{ Resource, Subresource, Name, Namespace string }
 }
 
-// audited are the requests in the world's namespace, of one user agent or, if none is named, of all.
+// String is what was asked. It is empty for a watch of all there is, and the list that it begins with, which are not of one
+// job.
+func (a audit) String() string {
+	if a.Verb == "watch" || a.Verb == "list" && !strings.Contains(a.RequestURI, "job-name%3D") {
+		return ""
+	}
+	return strings.TrimRight(a.Verb+" "+a.ObjectRef.Resource+"/"+a.ObjectRef.Subresource, "/")
+}
+
+// audited are the requests in the world's namespace in the order they came, of one user agent or, if none is named, of all.
 func (w *world) audited(agent string) []audit {
 	w.Helper()
 	file, err := os.Open(local.AuditLog(w))
@@ -127,5 +163,6 @@ func (w *world) audited(agent string) []audit {
 			all = append(all, line)
 		}
 	}
+	slices.SortStableFunc(all, func(a, b audit) int { return a.RequestReceivedTimestamp.Compare(b.RequestReceivedTimestamp.Time) })
 	return all
 }

@@ -2,8 +2,10 @@ package controller_test
 
 import (
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,30 +20,31 @@ import (
 func TestConditionsTellTheStoryInOrder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	j := w.submit(gang(1, `test $TRAINYARD_ATTEMPT = 1 && sleep 3 && exit 0; test $RANK = 1 && sleep 2 && exit 1; sleep 600`))
-	seen := map[string]bool{}
-	j.until("succeeds", func(s kubeflowv1.JobStatus) bool {
-		seen[string(newest(s).Type)] = true
+	gate := filepath.Join(t.TempDir(), "attempt-")
+	script := `until test -f ` + gate + `$TRAINYARD_ATTEMPT; do sleep 0.1; done; test $TRAINYARD_ATTEMPT = 1 && exit 0; test $RANK = 1 && exit 1; sleep 600`
+	var states []string
+	j, lived := w.lives(gang(1, script), func(s kubeflowv1.JobStatus) {
 		w.orderly(s)
-		return newest(s).Type == kubeflowv1.JobSucceeded
-	})
-	for _, state := range []string{"Created", "Running", "Restarting", "Succeeded"} {
-		if !seen[state] {
-			t.Errorf("it was never seen %s, only %v", state, seen)
+		states = append(states, string(newest(s).Type))
+		if newest(s).Type == kubeflowv1.JobRunning {
+			open(t, gate+strconv.Itoa(int(s.Attempt)))
 		}
+	})
+	if got, want := slices.Compact(states), []string{"Created", "Running", "Restarting", "Running", "Succeeded"}; !slices.Equal(got, want) {
+		t.Errorf("it was %q, want %q", got, want)
 	}
-	s := j.status()
+	s := lived[len(lived)-1]
 	if c := condition(s, kubeflowv1.JobRunning); c.Status != corev1.ConditionFalse || c.Reason != "PyTorchJobRunning" {
 		t.Errorf("the status is\n%s", tell(s))
 	}
 	if c := condition(s, kubeflowv1.JobSucceeded); c.Reason != "PyTorchJobSucceeded" || condition(s, kubeflowv1.JobRestarting).Type != "" {
 		t.Errorf("the status is\n%s", tell(s))
 	}
-	j.Eventually("each state is told once", func() error {
+	j.Eventually("what is no routine is told once", func() error {
 		told := j.events()
 		slices.Sort(told)
 		told = slices.DeleteFunc(told, func(e string) bool { return e == "Normal PyTorchJobCleaned" })
-		want := []string{"Normal PyTorchJobCreated", "Normal PyTorchJobRunning", "Normal PyTorchJobRunning", "Normal PyTorchJobSucceeded", "Warning PyTorchJobRestarting"}
+		want := []string{"Normal PyTorchJobRunning", "Normal PyTorchJobSucceeded", "Warning PyTorchJobRestarting"}
 		if !slices.Equal(told, want) {
 			return fmt.Errorf("told was %q", told)
 		}

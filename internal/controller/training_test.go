@@ -10,10 +10,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
+	"github.com/trainyard/trainyard/internal/testing/local"
 )
 
 // roles are the replica specs of a job of either kind.
@@ -90,6 +92,43 @@ func (w *world) submit(obj client.Object) *training {
 		w.Fatal(err)
 	}
 	return j
+}
+
+// lives submits a job and returns every status that was recorded of it until its verdict, in their order. Each is shown when
+// it comes.
+func (w *world) lives(obj client.Object, show func(kubeflowv1.JobStatus)) (*training, []kubeflowv1.JobStatus) {
+	w.Helper()
+	j := w.submit(obj)
+	watcher, err := client.NewWithWatch(w.Config, client.Options{Scheme: w.client.Scheme()})
+	if err != nil {
+		w.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*local.Patience)
+	defer cancel()
+	var lived []kubeflowv1.JobStatus
+	seen := obj.GetResourceVersion()
+	w.Eventually("job "+j.name+" comes to its verdict", func() error { // a watch may end before
+		stream, err := watcher.Watch(ctx, &kubeflowv1.PyTorchJobList{}, client.InNamespace(w.Namespace), client.MatchingFields{"metadata.name": j.name},
+			&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: seen}})
+		if err != nil {
+			return err
+		}
+		defer stream.Stop()
+		for e := range stream.ResultChan() {
+			job, ok := e.Object.(client.Object)
+			if !ok {
+				return apierrors.FromObject(e.Object)
+			}
+			s := statusOf(job)
+			show(s)
+			seen, lived = job.GetResourceVersion(), append(lived, s)
+			if s.CompletionTime != nil {
+				return nil
+			}
+		}
+		return fmt.Errorf("it has lived through %+v", lived)
+	})
+	return j, lived
 }
 
 func (j *training) get() (client.Object, error) {

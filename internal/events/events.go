@@ -15,10 +15,13 @@ import (
 // longest is what the API server allows a note to be.
 const longest = 1024
 
-// Tell records what a decision says happened. The recorder takes two events of one reason and action for one that is
+// Tell records what a decision says happened, but for routine. The recorder takes two events of one reason and action for one that is
 // repeated, so the action carries the number of the run: the second restart is not the first.
 func Tell(recorder events.EventRecorder, regarding runtime.Object, d job.Decision) {
 	for _, e := range d.Events {
+		if e.Routine {
+			continue
+		}
 		kind := corev1.EventTypeNormal
 		if e.Warning {
 			kind = corev1.EventTypeWarning

@@ -13,6 +13,7 @@ import (
 func TestTell(t *testing.T) {
 	recorder := events.NewFakeRecorder(10)
 	Tell(recorder, &corev1.Pod{}, job.Decision{Events: []job.Event{
+		{Reason: "PyTorchJobCreated", Message: "PyTorchJob demo is created.", Routine: true},
 		{Reason: "PyTorchJobRunning", Message: "PyTorchJob demo is running 100% well."},
 		{Reason: "PyTorchJobFailed", Message: strings.Repeat("x", 2000), Warning: true},
 	}})

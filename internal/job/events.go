@@ -8,7 +8,9 @@ import (
 
 // Event is a sentence to tell the job's user, once.
 type Event struct {
-	Warning         bool
+	Warning bool
+	// Routine says that it is what every job does, and that the conditions show it: not worth a request.
+	Routine         bool
 	Reason, Message string
 }
 
@@ -34,11 +36,12 @@ const (
 	DeadlineLateness MetricName = "DeadlineLateness"
 )
 
-// becomes makes a condition true and tells it.
+// becomes makes a condition true and tells it. That a job begins is no news: it was created and runs for the first time.
 func (p *pass) becomes(t ConditionType, what string) {
 	s := p.next()
 	if !s.Is(t) {
 		p.say(t == Failed || t == Restarting, p.reason(t), what)
+		p.Events[len(p.Events)-1].Routine = t == Created || t == Running && s.Attempt == 0 && s.LastFailure == nil
 	}
 	s.set(t, p.reason(t), p.sentence(what), p.Now)
 }
@@ -48,7 +51,7 @@ func (p *pass) say(warning bool, reason, what string) {
 	if !strings.HasPrefix(reason, p.Job.Kind) {
 		reason = p.Job.Kind + reason
 	}
-	p.Events = append(p.Events, Event{warning, reason, p.sentence(what)})
+	p.Events = append(p.Events, Event{Warning: warning, Reason: reason, Message: p.sentence(what)})
 }
 
 func (p *pass) reason(t ConditionType) string { return p.Job.Kind + string(t) }

@@ -11,6 +11,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trainyard/trainyard/internal/job"
 )
 
 // Event is something that Kubernetes or the operator noted about a job or one of its pods.
@@ -39,11 +41,24 @@ func (y *Yard) Events(ctx context.Context, j *Job) ([]Event, error) {
 		stored, _ := strconv.ParseUint(e.ResourceVersion, 10, 64)
 		all = append(all, Event{stored: stored, Time: when(e), Kind: e.InvolvedObject.Kind, Name: e.InvolvedObject.Name, Type: e.Type, Reason: e.Reason, Text: e.Message})
 	}
+	all = append(all, beginning(j, all)...)
 	// Some recorders keep whole seconds, others parts of them: within a second the order in which they were stored counts.
 	slices.SortStableFunc(all, func(a, b Event) int {
 		return cmp.Or(a.Time.Truncate(time.Second).Compare(b.Time.Truncate(time.Second)), cmp.Compare(a.stored, b.stored))
 	})
 	return all, nil
+}
+
+// beginning is what only the conditions tell: that the job was created, and runs for the first time.
+func beginning(j *Job, told []Event) []Event {
+	var all []Event
+	for _, c := range j.Status.Conditions {
+		known := slices.ContainsFunc(told, func(e Event) bool { return e.Reason == c.Reason && e.Kind == j.Kind.Name() })
+		if c.Status && !known && (c.Type == job.Created || c.Type == job.Running) {
+			all = append(all, Event{Time: c.LastTransition, Kind: j.Kind.Name(), Name: j.Job.Name, Type: corev1.EventTypeNormal, Reason: c.Reason, Text: c.Message})
+		}
+	}
+	return all
 }
 
 // about tells whether an event is of this very job, or of a pod with its name that is not older than it.
