@@ -109,7 +109,11 @@ func (r *Runtime) StartContainer(_ context.Context, id string) error {
 		if errors.As(err, &failure) {
 			code = failure.ExitCode
 		}
-		r.end(s, c, ending{ExitCode: int32(code), Reason: "StartError", Message: err.Error()})
+		end := ending{ExitCode: int32(code), Reason: "StartError", Message: err.Error()}
+		if errors.Is(err, errClosing) {
+			end = stoppedWithUs(end.ExitCode)
+		}
+		r.end(s, c, end)
 		return fmt.Errorf("starting container %q of pod %s: %w", c.name(), s.name(), err)
 	}
 	r.saveContainer(c)
@@ -202,6 +206,9 @@ func (r *Runtime) watch(s *sandbox, c *container) {
 	}
 	if err != nil {
 		end = ending{ExitCode: 255, Reason: "Unknown", Message: err.Error()}
+	}
+	if r.closing.Load() {
+		end = stoppedWithUs(end.ExitCode)
 	}
 	r.end(s, c, end)
 }

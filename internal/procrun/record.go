@@ -90,7 +90,9 @@ func (r *Runtime) load() {
 		close(c.done)
 		r.containers[id] = c
 		if c.ended == nil {
-			c.ended = &ending{At: time.Now().UnixNano(), ExitCode: 137, Reason: "Error", Message: stoppedMessage}
+			end := stoppedWithUs(137)
+			end.At = time.Now().UnixNano()
+			c.ended = &end
 			r.saveContainer(c)
 		}
 		return nil
@@ -98,6 +100,15 @@ func (r *Runtime) load() {
 }
 
 const stoppedMessage = "the local cluster stopped while the container ran"
+
+// stoppedWithUs is the end of a container that ran when its runtime stopped or was killed. That was not its own doing, which
+// Kubernetes says by this reason; nor has it completed, whatever code it answers SIGTERM with.
+func stoppedWithUs(code int32) ending {
+	if code == 0 {
+		code = 143
+	}
+	return ending{ExitCode: code, Reason: "ContainerStatusUnknown", Message: stoppedMessage}
+}
 
 func decode(text []byte, record any, config func() ([]byte, proto.Message)) error {
 	if err := json.Unmarshal(text, record); err != nil {

@@ -2,6 +2,7 @@ package procrun
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -65,7 +66,7 @@ func TestWhatIsLeftAfterACrash(t *testing.T) {
 	}
 	for _, id := range []string{running, created} {
 		status := w.ended(id)
-		if status.GetExitCode() != 137 || status.GetReason() != "Error" || status.GetFinishedAt() == 0 || status.GetMessage() != stoppedMessage {
+		if status.GetExitCode() != 137 || status.GetReason() != "ContainerStatusUnknown" || status.GetFinishedAt() == 0 || status.GetMessage() != stoppedMessage {
 			t.Errorf("a container that ran is %v", status)
 		}
 	}
@@ -85,12 +86,20 @@ func TestWhatIsLeftAfterACrash(t *testing.T) {
 	}
 }
 
+// A container that stops with the runtime keeps its code, but has neither failed nor completed by itself.
 func TestAnOrderlyStopIsRecorded(t *testing.T) {
 	w := newWorld(t)
-	id := w.start(w.pod("orderly"), "trap 'exit 5' TERM; echo ready; while :; do sleep 0.05; done")
-	w.logged(id, "ready")
+	pod := w.pod("orderly")
+	codes := map[string]int32{}
+	for answer, recorded := range map[int]int32{5: 5, 0: 143} {
+		id := w.start(pod, fmt.Sprintf("trap 'exit %d' TERM; echo ready; while :; do sleep 0.05; done", answer))
+		codes[id] = recorded
+		w.logged(id, "ready")
+	}
 	w.again()
-	if status := w.ended(id); status.GetExitCode() != 5 {
-		t.Errorf("recorded is %v", status)
+	for id, code := range codes {
+		if status := w.ended(id); status.GetExitCode() != code || status.GetReason() != "ContainerStatusUnknown" || status.GetMessage() != stoppedMessage {
+			t.Errorf("recorded is %v, want code %d", status, code)
+		}
 	}
 }
