@@ -33,11 +33,18 @@ func (p *pass) granted() int32 {
 func (p *pass) charges() int32 {
 	var n int32
 	for _, i := range p.decisive() {
-		if i.charge {
-			n += max(i.inPlace, 1)
-		}
+		n += i.costs()
 	}
 	return n
+}
+
+// costs is the number of retries that an incident takes. Of several failures in place the last may have been done to the
+// replica; those before it are its own.
+func (i incident) costs() int32 {
+	if i.charge {
+		return max(i.inPlace, 1)
+	}
+	return max(i.inPlace-1, 0)
 }
 
 const (

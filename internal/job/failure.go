@@ -38,7 +38,9 @@ var disruptions = []string{
 
 const (
 	reasonOOMKilled = "OOMKilled"
-	sigabrt         = 6
+	// reasonUnknown is a container's that was gone when its node came back.
+	reasonUnknown = "ContainerStatusUnknown"
+	sigabrt       = 6
 )
 
 // failureOf reads how a pod ended, nil if it did not end badly or the kubelet will restart it in place. One that is being
@@ -73,7 +75,7 @@ func disrupted(pod *corev1.Pod, end *corev1.ContainerStateTerminated) bool {
 	if disruptionTarget(pod) != nil || slices.Contains(disruptions, reason) || strings.HasPrefix(reason, "OutOf") {
 		return true
 	}
-	if end.Reason == "ContainerStatusUnknown" {
+	if end.Reason == reasonUnknown {
 		return true
 	}
 	return pod.DeletionTimestamp != nil && !end.FinishedAt.Time.Before(deletionAsked(pod))
@@ -108,6 +110,7 @@ func newFailure(pod *corev1.Pod, r Replica, class Class, end *corev1.ContainerSt
 	if class == Application {
 		return f
 	}
+	told := f.Message
 	f.Reason, f.Message = pod.Status.Reason, head(pod.Status.Message, 1024)
 	if target := disruptionTarget(pod); target != nil {
 		if f.Reason == "" {
@@ -118,7 +121,7 @@ func newFailure(pod *corev1.Pod, r Replica, class Class, end *corev1.ContainerSt
 		f.Time = deletionAsked(pod).UTC()
 	}
 	if f.Reason == "" {
-		f.Reason = "Disrupted"
+		f.Reason, f.Message = "Disrupted", told
 		if pod.DeletionTimestamp != nil {
 			f.Reason, f.Message = "Deleted", "the pod was deleted while it was needed"
 		}

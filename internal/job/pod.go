@@ -110,7 +110,11 @@ func failuresInPlace(pod *corev1.Pod, r Replica, main corev1.ContainerStatus) (i
 	if n == 0 || last == nil {
 		return n, nil
 	}
-	return n, newFailure(pod, r, Application, last)
+	class := Application
+	if last.Reason == reasonUnknown {
+		class = Disruption
+	}
+	return n, newFailure(pod, r, class, last)
 }
 
 func isSidecar(pod *corev1.Pod, initContainer string) bool {

@@ -71,7 +71,7 @@ func (p *pass) meet(r replica, f *Failure, inPlace int32) {
 	if f == nil {
 		f = &Failure{Replica: r.Replica, Pod: r.pod.Name, Node: r.pod.Spec.NodeName, Class: Application}
 	}
-	i := incident{replica: r, Failure: f, inPlace: inPlace, retry: true, charge: true}
+	i := incident{replica: r, Failure: f, inPlace: inPlace, retry: true, charge: f.Class == Application}
 	if inPlace == 0 {
 		i.retry, i.charge = r.role.RestartPolicy.retries(f)
 	}

@@ -180,6 +180,11 @@ func (s *teller) toPod(verb string, pods []*corev1.Pod) error {
 		s.again(pod)
 	case "oom":
 		s.exit(pod, 137, "OOMKilled", "")
+	case "reboot": // its node was away for a moment, and knows nothing of its containers
+		s.exit(pod, 137, reasonUnknown, "the local cluster stopped while the container ran")
+		if pod.Spec.RestartPolicy != corev1.RestartPolicyNever {
+			s.again(pod)
+		}
 	case "evict":
 		s.evict(pod)
 	case "delete":
