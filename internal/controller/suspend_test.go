@@ -48,12 +48,13 @@ func TestAJobCreatedSuspendedWaits(t *testing.T) {
 	suspended(true)(job)
 	job.Spec.RunPolicy.ActiveDeadlineSeconds, job.Spec.RunPolicy.TTLSecondsAfterFinished = new(int64(600)), new(int32(600))
 	j := w.submit(job)
-	if s := j.becomes(kubeflowv1.JobSuspended); s.StartTime != nil || len(j.pods())+len(j.services()) > 0 {
-		t.Errorf("it has begun: %s, %d pods", tell(s), len(j.pods()))
+	before := j.becomes(kubeflowv1.JobSuspended)
+	if len(before.Attempts) > 0 || len(j.pods())+len(j.services()) > 0 {
+		t.Errorf("it has begun: %s, %d pods", tell(before), len(j.pods()))
 	}
 	j.edit(suspended(false))
-	if s := j.becomes(kubeflowv1.JobSucceeded); s.StartTime == nil {
-		t.Errorf("it has no start time")
+	if s := j.becomes(kubeflowv1.JobSucceeded); s.StartTime.Before(before.StartTime) || len(s.Attempts) != 1 {
+		t.Errorf("it started at %s, then at %s, and the status is\n%s", before.StartTime, s.StartTime, tell(s))
 	}
 }
 

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -69,6 +70,15 @@ func (s *Status) clear(t ConditionType, reason, message string, now time.Time) {
 	s.orderConditions()
 }
 
+// renew lets a condition that holds do so from now on.
+func (s *Status) renew(t ConditionType, now time.Time) {
+	if c := s.condition(t); c != nil && c.Status {
+		at := s.nextTransition(now)
+		c.LastUpdate, c.LastTransition = at, at
+		s.orderConditions()
+	}
+}
+
 // unset removes a condition.
 func (s *Status) unset(t ConditionType) {
 	s.Conditions = slices.DeleteFunc(s.Conditions, func(c Condition) bool { return c.Type == t })
@@ -87,15 +97,21 @@ func (s *Status) nextTransition(now time.Time) time.Time {
 }
 
 // orderConditions puts the conditions that hold last, the newest at the end: the State column shows the last of the
-// list, whether it holds or not.
+// list, whether it holds or not. Only Suspended is last whenever it holds: Created is renewed after it, because Flyte 2, which goes
+// by the times, knows no Suspended, and of a job that is Created it knows that it waits.
 func (s *Status) orderConditions() {
 	slices.SortStableFunc(s.Conditions, func(a, b Condition) int {
-		if a.Status != b.Status {
-			if b.Status {
-				return -1
-			}
-			return 1
-		}
-		return a.LastTransition.Compare(b.LastTransition)
+		return cmp.Or(cmp.Compare(a.place(), b.place()), a.LastTransition.Compare(b.LastTransition))
 	})
+}
+
+func (c Condition) place() int {
+	switch {
+	case !c.Status:
+		return 0
+	case c.Type != Suspended:
+		return 1
+	default:
+		return 2
+	}
 }

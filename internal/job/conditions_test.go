@@ -30,6 +30,10 @@ func TestConditions(t *testing.T) {
 			s.set(Suspended, "", "", epoch)
 			s.clear(Suspended, "Resumed", "", epoch)
 		}, "(Suspended) Created"},
+		{"a suspended job shows that it is, though Created is newer", func(s *Status) {
+			s.set(Suspended, "", "", epoch)
+			s.renew(Created, epoch)
+		}, "Created Suspended"},
 		{"the end of a job", func(s *Status) {
 			s.set(Running, "", "", epoch)
 			s.clear(Running, "", "", epoch)

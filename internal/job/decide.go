@@ -46,20 +46,20 @@ func (p *pass) begin() {
 		p.becomes(Created, "is created")
 		p.tell(JobsCreated)
 	}
-	switch {
-	case s.Finished():
+	if s.Finished() {
 		// Training Operator 1.9 forgets the time when an exit code ends a job; without one no TTL can end.
 		if s.CompletionTime.IsZero() {
 			s.CompletionTime = s.Conditions[len(s.Conditions)-1].LastTransition
 		}
-	case !p.Job.Policy.Suspend:
-		if s.StartTime.IsZero() {
-			s.StartTime = ceil(p.Now)
-		}
-		if len(s.Attempts) == 0 {
-			s.openAttempt(p.Now)
-			p.recordSizes()
-		}
+		return
+	}
+	// A suspended job has a start time too, set anew when it is resumed: Flyte takes one without for a job nobody runs.
+	if s.StartTime.IsZero() {
+		s.StartTime = ceil(p.Now)
+	}
+	if len(s.Attempts) == 0 && !p.Job.Policy.Suspend {
+		s.openAttempt(p.Now)
+		p.recordSizes()
 	}
 }
 

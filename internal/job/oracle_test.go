@@ -91,8 +91,11 @@ func (or *oracle) checkConditions(s Status) {
 		or.fault("conditions without a newest that holds: %+v", s.Conditions)
 	}
 	newest := s.Conditions[len(s.Conditions)-1]
-	for _, c := range s.Conditions[:len(s.Conditions)-1] {
-		if c.Status && newest.LastTransition.Sub(c.LastTransition) < time.Second {
+	if newest.Type == Suspended {
+		newest = *s.condition(Created) // by the times a suspended job waits
+	}
+	for _, c := range s.Conditions {
+		if c.Status && c.Type != newest.Type && newest.LastTransition.Sub(c.LastTransition) < time.Second {
 			or.fault("%s does not rise above %s by a second", newest.Type, c.Type)
 		}
 	}

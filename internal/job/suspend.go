@@ -8,6 +8,7 @@ func (p *pass) suspend() {
 		s.unset(Restarting)
 		s.clear(Running, p.reason(Suspended), p.sentence("is suspended"), p.Now)
 		p.becomes(Suspended, "is suspended")
+		s.renew(Created, p.Now)
 	}
 	for _, pod := range p.allPods() {
 		p.delete(pod, "the job is suspended")

@@ -69,7 +69,7 @@ func (s Story) Line() string {
 	}
 	if start := s.Status.StartTime; !start.IsZero() {
 		parts = append(parts, Span(s.Now.Sub(start)))
-		if deadline := s.Job.Policy.ActiveDeadlineSeconds; deadline != nil {
+		if deadline := s.Job.Policy.ActiveDeadlineSeconds; deadline != nil && !s.Status.Is(job.Suspended) {
 			left := start.Add(time.Duration(*deadline) * time.Second).Sub(s.Now)
 			parts = append(parts, Span(left)+" to the deadline")
 		}

@@ -1,0 +1,37 @@
+package job
+
+import (
+	"testing"
+	"time"
+)
+
+// Whoever goes by the times of conditions and by the start time, as Flyte does, sees a suspended job wait.
+func TestASuspendedJobReadsAsOneThatWaits(t *testing.T) {
+	for _, row := range []struct {
+		sentence string
+		world    func() *world
+	}{
+		{"created suspended", func() *world { return newWorld(demo(1)) }},
+		{"suspended while it ran", func() *world { return started(t, demo(1)) }},
+	} {
+		t.Run(row.sentence, func(t *testing.T) {
+			w := row.world()
+			w.edit(func(j *Job) { j.Policy.Suspend = true })
+			rest(t, w)
+			created, suspended := w.status.condition(Created), w.status.condition(Suspended)
+			if suspended == nil || created.LastTransition.Sub(suspended.LastTransition) < time.Second {
+				t.Errorf("the conditions are %+v", w.status.Conditions)
+			}
+			if w.status.StartTime.IsZero() {
+				t.Errorf("it has no start time")
+			}
+			before := w.status.StartTime
+			w.now = w.now.Add(time.Hour)
+			w.edit(func(j *Job) { j.Policy.Suspend = false })
+			rest(t, w)
+			if !w.status.StartTime.After(before) || w.status.Is(Suspended) {
+				t.Errorf("resumed, it started at %s, and the conditions are %+v", w.status.StartTime, w.status.Conditions)
+			}
+		})
+	}
+}
