@@ -18,6 +18,8 @@ type Job struct {
 	Generation      int64
 	// Deleting says that the job object is on its way out: its children are the garbage collector's.
 	Deleting bool
+	// Owned says that another controller made the job, and looks from time to time how it is.
+	Owned bool
 	// Manager is the name under which this controller runs jobs of the kind (see RunPolicy.ManagedBy).
 	Manager string
 

@@ -45,6 +45,35 @@ func TestTTL(t *testing.T) {
 	}
 }
 
+// A job that another controller made can be read for half a minute, however soon it is to go; one that a person made goes
+// when it was said.
+func TestTheMakerOfAJobCanReadItsEnd(t *testing.T) {
+	for _, row := range []struct {
+		sentence string
+		owned    bool
+		ttl      int32
+		stays    time.Duration
+	}{
+		{"made by a person", false, 5, 5 * time.Second},
+		{"made by a controller", true, 5, 30 * time.Second},
+		{"made by a controller, to be kept longer", true, 100, 100 * time.Second},
+	} {
+		t.Run(row.sentence, func(t *testing.T) {
+			w := started(t, demo(0, func(j *Job) { j.Owned, j.Policy.TTLSecondsAfterFinished = row.owned, &row.ttl }))
+			w.exit(w.pods["demo-master-0"], 0, "Completed", "")
+			rest(t, w)
+			w.now = epoch.Add(row.stays - time.Second)
+			if d := decide(w); d.DeleteJob || !d.LookAgain.Equal(epoch.Add(row.stays)) {
+				t.Errorf("a second before: deleted %v, looks again at %s", d.DeleteJob, d.LookAgain)
+			}
+			w.now = epoch.Add(row.stays)
+			if !decide(w).DeleteJob {
+				t.Errorf("it is not deleted when it is due")
+			}
+		})
+	}
+}
+
 // Training Operator 1.9 failed jobs without saying when they ended, and could then not remove them.
 func TestTTLOfAJobWithoutCompletionTime(t *testing.T) {
 	w := newWorld(demo(0, func(j *Job) { j.Policy.TTLSecondsAfterFinished = ptr(int32(5)) }))

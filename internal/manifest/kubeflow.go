@@ -16,7 +16,7 @@ func Kubeflow(kind string, meta *metav1.ObjectMeta, policy kubeflowv1.RunPolicy,
 	m := &Manifest{Owner: kubeflowv1.GroupVersion.WithKind(kind), Templates: map[string]*corev1.PodTemplateSpec{}}
 	m.Job = job.Job{
 		Kind: kind, Namespace: meta.Namespace, Name: meta.Name, UID: meta.UID, Generation: meta.Generation,
-		Deleting: meta.DeletionTimestamp != nil, Manager: kubeflowv1.ManagedByTrainingOperator,
+		Deleting: meta.DeletionTimestamp != nil, Owned: metav1.GetControllerOfNoCopy(meta) != nil, Manager: kubeflowv1.ManagedByTrainingOperator,
 		Policy: job.RunPolicy{
 			CleanPodPolicy:          job.CleanPodPolicy(*policy.CleanPodPolicy),
 			TTLSecondsAfterFinished: policy.TTLSecondsAfterFinished,

@@ -28,8 +28,9 @@ type LifecyclePolicy struct {
 	CleanPodPolicy *CleanPodPolicy `json:"cleanPodPolicy,omitempty"`
 
 	// ttlSecondsAfterFinished is how many seconds after its end the job is deleted, together with its pods and Services. 0 deletes it
-	// at once; unset keeps it for ever. It may be changed at any time. Older manifests have it in spec instead of spec.runPolicy;
-	// where both are set they must be equal.
+	// at once; unset keeps it for ever. A job that another controller owns stays for 30 seconds at least, so that its maker can see
+	// the end. It may be changed at any time. Older manifests have it in spec instead of spec.runPolicy; where both are set they
+	// must be equal.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`

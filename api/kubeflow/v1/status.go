@@ -17,7 +17,8 @@ type JobStatus struct {
 	// +optional
 	ReplicaStatuses map[ReplicaType]*ReplicaStatus `json:"replicaStatuses,omitempty"`
 
-	// startTime is when the job was first let run, or let run again after it was suspended. The active deadline counts from here.
+	// startTime is when the operator first saw the job, or when it was resumed after it was suspended. The active deadline counts
+	// from here.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 
