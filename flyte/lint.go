@@ -10,6 +10,8 @@ import (
 	"github.com/flyteorg/flyte/flyteidl/gen/pb-go/flyteidl/plugins/kubeflow"
 	"google.golang.org/protobuf/proto"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
 )
 
 // Lint tells what will surprise the author of the task, what reading it lost included. The execution's name, if there is one,
@@ -23,7 +25,7 @@ func (t Task) Lint(e Execution) []Warning {
 		}
 		return found
 	}
-	return slices.Concat(found, facts.gpusHeld(t.Pod), facts.idleBackoff(), facts.elasticTrouble(), facts.replicaTrouble(e), facts.slots(), facts.badName(e.Name))
+	return slices.Concat(found, facts.gpusHeld(t.Pod), facts.idleBackoff(t.restarts(e)), facts.elasticTrouble(t.restarts(e)), facts.replicaTrouble(e), facts.slots(), facts.badName(e.Name))
 }
 
 // taskFacts is what the rules look at, the same for all kinds.
@@ -97,10 +99,20 @@ func (f taskFacts) wantsGPUs(pod Pod) bool {
 	return false
 }
 
+// restarts tells whether the job will have the annotation by which Trainyard restarts what Flyte says is never restarted.
+func (t Task) restarts(e Execution) bool {
+	meta := t.jobMeta(e)
+	policy := kubeflowv1.RestartPolicy(meta.Annotations[kubeflowv1.AnnotationRestartPolicy])
+	return policy != "" && policy != kubeflowv1.RestartPolicyNever
+}
+
+// restartHint says how a user of Flyte gets restarts.
+const restartHint = "the annotation " + kubeflowv1.AnnotationRestartPolicy + ": OnFailure, on the task (Flyte 1) or its pod template (Flyte 2), changes that"
+
 // idleBackoff: only a restart is a retry, and Flyte's elastic workers, as all roles that say nothing, are never restarted.
-func (f taskFacts) idleBackoff() []Warning {
+func (f taskFacts) idleBackoff(restarts bool) []Warning {
 	limit := f.policy.GetBackoffLimit()
-	if limit == 0 {
+	if limit == 0 || restarts {
 		return nil
 	}
 	for _, m := range f.roles {
@@ -109,18 +121,18 @@ func (f taskFacts) idleBackoff() []Warning {
 		}
 	}
 	return []Warning{warn(NeverRestarted, "runPolicy.backoffLimit",
-		"%d, but every role's restart policy is Never: the first failure ends the job, and nothing is counted", limit)}
+		"%d, but every role's restart policy is Never: the first failure ends the job, and nothing is counted; %s", limit, restartHint)}
 }
 
-func (f taskFacts) elasticTrouble() []Warning {
+func (f taskFacts) elasticTrouble(restarts bool) []Warning {
 	if f.elastic == nil {
 		return nil
 	}
 	var found []Warning
 	least, most := f.elastic.GetMinReplicas(), f.elastic.GetMaxReplicas()
-	if worker, ok := f.roles["worker"]; least < most && ok && specOf(worker).restart == RestartNever {
+	if worker, ok := f.roles["worker"]; least < most && ok && specOf(worker).restart == RestartNever && !restarts {
 		found = append(found, warn(NeverRestarted, "elasticConfig", "%d:%d nodes, but the restart policy is Never: a worker that is lost "+
-			"is not replaced, and Training Operator 1.9 fails the job with it", least, most))
+			"is not replaced, and Training Operator 1.9 fails the job with it; %s", least, most, restartHint))
 	}
 	if backend := f.elastic.GetRdzvBackend(); backend != "" && backend != "c10d" {
 		found = append(found, warn(NoRendezvous, "elasticConfig.rdzvBackend",

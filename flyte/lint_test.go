@@ -7,11 +7,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
 )
 
 func TestLint(t *testing.T) {
 	gpuPod := basePod()
 	gpuPod.Template.Spec.Containers[0].Resources.Limits = corev1.ResourceList{gpuResource: resource.MustParse("1")}
+	restarted := basePod()
+	restarted.Template.Annotations = map[string]string{kubeflowv1.AnnotationRestartPolicy: "OnFailure"}
 	const (
 		fixed   = `"workerReplicas":{"replicas":2},"elasticConfig":{"rdzvBackend":"c10d","minReplicas":2,"maxReplicas":2,"nprocPerNode":1}`
 		ranged  = `"workerReplicas":{"replicas":4},"elasticConfig":{"rdzvBackend":"c10d","minReplicas":2,"maxReplicas":4,"nprocPerNode":1}`
@@ -50,7 +54,8 @@ func TestLint(t *testing.T) {
 		},
 		{
 			name: "retries of what is never restarted", custom: `{` + fixed + `,"runPolicy":{"cleanPodPolicy":"CLEANPOD_POLICY_ALL","backoffLimit":4}}`,
-			want: []string{"runPolicy.backoffLimit: 4, but every role's restart policy is Never: the first failure ends the job, and nothing is counted [never-restarted]"},
+			want: []string{"runPolicy.backoffLimit: 4, but every role's restart policy is Never: the first failure ends the job, and nothing is counted" +
+				"; the annotation trainyard.dev/restart-policy: OnFailure, on the task (Flyte 1) or its pod template (Flyte 2), changes that [never-restarted]"},
 		},
 		{
 			name:   "retries of workers that are restarted",
@@ -59,7 +64,17 @@ func TestLint(t *testing.T) {
 		{
 			name: "a range of nodes", custom: `{` + ranged + `}`,
 			want: []string{"elasticConfig: 2:4 nodes, but the restart policy is Never: a worker that is lost is not replaced, " +
-				"and Training Operator 1.9 fails the job with it [never-restarted]"},
+				"and Training Operator 1.9 fails the job with it; the annotation trainyard.dev/restart-policy: OnFailure, on the task (Flyte 1) or its pod template (Flyte 2), changes that [never-restarted]"},
+		},
+		{
+			name:   "retries and a range of nodes, with the annotation that restarts",
+			custom: `{` + ranged + `,"runPolicy":{"cleanPodPolicy":"CLEANPOD_POLICY_ALL","backoffLimit":4}}`, pod: restarted,
+		},
+		{
+			name:   "the annotation on the pod does not reach the job of Flyte 1",
+			custom: `{` + fixed + `,"runPolicy":{"cleanPodPolicy":"CLEANPOD_POLICY_ALL","backoffLimit":4}}`, pod: restarted, run: Execution{Dialect: Flyte1},
+			want: []string{"runPolicy.backoffLimit: 4, but every role's restart policy is Never: the first failure ends the job, and nothing is counted" +
+				"; the annotation trainyard.dev/restart-policy: OnFailure, on the task (Flyte 1) or its pod template (Flyte 2), changes that [never-restarted]"},
 		},
 		{
 			name: "a rendezvous in etcd", custom: `{` + strings.Replace(fixed, "c10d", "etcd-v2", 1) + `}`,

@@ -73,7 +73,7 @@ func (t Task) pytorchJob(m *kubeflow.DistributedPyTorchTrainingTask, e Execution
 	}
 	job := &kubeflowv1.PyTorchJob{
 		TypeMeta:   metav1.TypeMeta{APIVersion: kubeflowv1.GroupVersion.String(), Kind: kubeflowv1.PyTorchJobKind},
-		ObjectMeta: t.objectMeta(e, t.Pod.Template.ObjectMeta),
+		ObjectMeta: t.jobMeta(e),
 	}
 	job.Spec.RunPolicy.LifecyclePolicy = lifecycleOf(m.GetRunPolicy())
 	job.Spec.ElasticPolicy = elasticPolicyOf(m.GetElasticConfig())
@@ -110,9 +110,8 @@ func (t Task) tfJob(m *kubeflow.DistributedTensorflowTrainingTask, e Execution) 
 		return nil, fmt.Errorf("workerReplicas.replicas: Flyte wants at least one worker")
 	}
 	job := &kubeflowv1.TFJob{
-		TypeMeta: metav1.TypeMeta{APIVersion: kubeflowv1.GroupVersion.String(), Kind: kubeflowv1.TFJobKind},
-		// Of the two plugins only the one for PyTorch copies the pod's metadata.
-		ObjectMeta: t.objectMeta(e, metav1.ObjectMeta{}),
+		TypeMeta:   metav1.TypeMeta{APIVersion: kubeflowv1.GroupVersion.String(), Kind: kubeflowv1.TFJobKind},
+		ObjectMeta: t.jobMeta(e),
 	}
 	job.Spec.RunPolicy.LifecyclePolicy = lifecycleOf(m.GetRunPolicy())
 	var err error
@@ -120,11 +119,15 @@ func (t Task) tfJob(m *kubeflow.DistributedTensorflowTrainingTask, e Execution) 
 	return job, err
 }
 
-// objectMeta is the metadata of the job: Flyte 1 takes what the user gave the task for it, Flyte 2 what the pod has.
-func (t Task) objectMeta(e Execution, pod metav1.ObjectMeta) metav1.ObjectMeta {
-	labels, annotations := pod.Labels, pod.Annotations
-	if e.Dialect == Flyte1 {
+// jobMeta is the metadata of the job: Flyte 1 takes what the user gave the task for it, Flyte 2 what the pod has, but only its
+// plugin for PyTorch does.
+func (t Task) jobMeta(e Execution) metav1.ObjectMeta {
+	var labels, annotations map[string]string
+	switch {
+	case e.Dialect == Flyte1:
 		labels, annotations = t.Labels, t.Annotations
+	case t.Custom.TaskType == PyTorchTask:
+		labels, annotations = t.Pod.Template.Labels, t.Pod.Template.Annotations
 	}
 	return metav1.ObjectMeta{
 		Name:        e.Name,

@@ -30,6 +30,7 @@ func (c *checker) advise() error {
 	if err != nil || j == nil {
 		return err
 	}
+	c.adviseAnnotations()
 	c.adviseRetries(j)
 	c.adviseEnd(j)
 	c.adviseLayout(j)
@@ -79,12 +80,35 @@ func (c *checker) at(policy string) string {
 	return path
 }
 
+var restartPolicies = []string{"Never", "OnFailure", "Always", "ExitCode"}
+
+// ourAnnotations are what our annotations may say.
+var ourAnnotations = []struct {
+	key   string
+	known []string
+}{
+	{kubeflowv1.AnnotationRestartPolicy, restartPolicies},
+	{kubeflowv1.AnnotationRestartScope, []string{"Job", "Replica"}},
+}
+
+// adviseAnnotations names values without a meaning. The API server has no rules for annotations, and the operator reads past them.
+func (c *checker) adviseAnnotations() {
+	for _, a := range ourAnnotations {
+		if value, set := c.doc.Object.GetAnnotations()[a.key]; set && !slices.Contains(a.known, value) {
+			c.warn("metadata.annotations", "%s: %q has no effect: use %s", a.key, value, strings.Join(a.known, ", "))
+		}
+	}
+}
+
 func (c *checker) adviseRetries(j *job) {
 	retries, always := false, true
 	for _, role := range j.roles {
 		policy := j.restart
 		if role != nil && role.RestartPolicy != "" {
 			policy = role.RestartPolicy
+		}
+		if all := c.doc.Object.GetAnnotations()[kubeflowv1.AnnotationRestartPolicy]; slices.Contains(restartPolicies, all) {
+			policy = kubeflowv1.RestartPolicy(all)
 		}
 		retries = retries || policy != kubeflowv1.RestartPolicyNever
 		always = always && policy != kubeflowv1.RestartPolicyNever && policy != kubeflowv1.RestartPolicyExitCode

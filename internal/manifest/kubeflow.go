@@ -35,12 +35,22 @@ func Kubeflow(kind string, meta *metav1.ObjectMeta, policy kubeflowv1.RunPolicy,
 			continue
 		}
 		m.Job.Roles = append(m.Job.Roles, job.Role{
-			Name: string(name), Replicas: *spec.Replicas, RestartPolicy: job.RestartPolicy(spec.RestartPolicy), Container: container,
+			Name: string(name), Replicas: *spec.Replicas, RestartPolicy: restartPolicy(meta, spec), Container: container,
 		})
 		m.Templates[string(name)] = &spec.Template
 	}
 	m.Status = ReadStatus(status, m.Job.Roles)
 	return m
+}
+
+// restartPolicy is that of a role, unless an annotation of the job names one for all.
+func restartPolicy(meta *metav1.ObjectMeta, spec *kubeflowv1.ReplicaSpec) job.RestartPolicy {
+	policy := job.RestartPolicy(meta.Annotations[kubeflowv1.AnnotationRestartPolicy])
+	switch policy {
+	case job.RestartNever, job.RestartOnFailure, job.RestartAlways, job.RestartExitCode:
+		return policy
+	}
+	return job.RestartPolicy(spec.RestartPolicy)
 }
 
 // Has tells whether the job has a replica of the role.

@@ -20,6 +20,9 @@ const (
 	LabelAttempt = "trainyard.dev/attempt"
 	// AnnotationRestartScope on a job overrides what a failure restarts: Job (everyone) or Replica (the failed one).
 	AnnotationRestartScope = "trainyard.dev/restart-scope"
+	// AnnotationRestartPolicy on a job overrides the restart policy of every role: Never, OnFailure, Always or ExitCode. It is for
+	// jobs that something makes which has no field for it, such as Flyte's Elastic.
+	AnnotationRestartPolicy = "trainyard.dev/restart-policy"
 )
 
 // Controllers that runPolicy.managedBy may name.
