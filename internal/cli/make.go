@@ -201,6 +201,11 @@ func settle(container map[string]any, dir string) {
 	if container["workingDir"] == nil {
 		container["workingDir"] = dir
 	}
+	// Flyte gives its containers a whole command line as arguments, for images without an entry point. Flags are for one with.
+	if args, _ := container["args"].([]any); len(args) > 0 && container["command"] == nil && !strings.HasPrefix(fmt.Sprint(args[0]), "-") {
+		container["command"] = args
+		delete(container, "args")
+	}
 	env, _ := container["env"].([]any)
 	has := map[string]bool{}
 	for _, e := range env {
