@@ -46,6 +46,39 @@ func TestEveryKnownFaultIsHeld(t *testing.T) {
 	}
 }
 
+// TestWhatFlyteNeedsIsHeld reads the tables of docs/flyte.md: all points and all wishes are there, in order, and each names
+// tests that exist, or says whose it is.
+func TestWhatFlyteNeedsIsHeld(t *testing.T) {
+	tests := declared(t)
+	text, err := os.ReadFile("../../../docs/flyte.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := regexp.MustCompile(`(?m)^\| M?\d+ \|.*$`).FindAllString(string(text), -1)
+	if len(rows) != 11+23 {
+		t.Fatalf("there are %d points and wishes, want 11 and 23", len(rows))
+	}
+	for i, row := range rows {
+		cells := strings.Split(strings.Trim(row, "|"), "|")
+		want := fmt.Sprintf(" M%d ", i+1)
+		if i >= 11 {
+			want = fmt.Sprintf(" %d ", i-10)
+		}
+		if cells[0] != want {
+			t.Errorf("row %d is %q", i+1, row)
+		}
+		names := regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(cells[len(cells)-1], -1)
+		if len(names) == 0 && !strings.Contains(row, "'s to do") {
+			t.Errorf("nothing holds%s", cells[0])
+		}
+		for _, name := range names {
+			if !tests[name[1]] {
+				t.Errorf("there is no %s to hold%s", name[1], cells[0])
+			}
+		}
+	}
+}
+
 // declared are the names of all tests of the module.
 func declared(t *testing.T) map[string]bool {
 	t.Helper()
