@@ -9,14 +9,18 @@ import (
 )
 
 // kubernetesTypes is the properties whose types are Kubernetes' own and therefore described there.
-var kubernetesTypes = map[string]bool{"template": true, "metrics": true, "labelSelector": true}
+var kubernetesTypes = map[string]bool{
+	"template": true, "metrics": true, "labelSelector": true, "env": true, "secretRef": true, "resourcesPerNode": true,
+}
 
 func TestEveryFieldIsDescribedByItsName(t *testing.T) {
 	for _, crd := range all(t) {
 		for _, version := range crd.Spec.Versions {
 			root := *version.Schema.OpenAPIV3Schema
 			for _, name := range []string{"spec", "status"} {
-				described(t, crd.Spec.Names.Kind+"."+version.Name, name, root.Properties[name])
+				if property, has := root.Properties[name]; has || name == "spec" {
+					described(t, crd.Spec.Names.Kind+"."+version.Name, name, property)
+				}
 			}
 		}
 	}
@@ -52,9 +56,12 @@ func additional(property apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSc
 	return *property.AdditionalProperties.Schema
 }
 
-func TestEveryKindShowsTheSameColumns(t *testing.T) {
+func TestEveryKindOfJobShowsTheSameColumns(t *testing.T) {
 	for _, crd := range all(t) {
 		for _, version := range crd.Spec.Versions {
+			if _, isJob := version.Schema.OpenAPIV3Schema.Properties["status"]; !isJob {
+				continue
+			}
 			var usual, wide []string
 			for _, column := range version.AdditionalPrinterColumns {
 				if column.Priority == 0 {
@@ -102,6 +109,16 @@ func TestPyTorchJobScalesItsWorkers(t *testing.T) {
 		LabelSelectorPath:  &selector,
 	}
 	if diff := cmp.Diff(want, named(t, "pytorchjobs.kubeflow.org").Spec.Versions[0].Subresources.Scale); diff != "" {
+		t.Errorf("scale (-want +got):\n%s", diff)
+	}
+}
+
+func TestTrainJobScalesItsNodes(t *testing.T) {
+	selector := ".status.selector"
+	want := &apiextensionsv1.CustomResourceSubresourceScale{
+		SpecReplicasPath: ".spec.trainer.numNodes", StatusReplicasPath: ".status.nodes", LabelSelectorPath: &selector,
+	}
+	if diff := cmp.Diff(want, named(t, "trainjobs.trainer.kubeflow.org").Spec.Versions[0].Subresources.Scale); diff != "" {
 		t.Errorf("scale (-want +got):\n%s", diff)
 	}
 }

@@ -52,10 +52,13 @@ func ReadStatus(s *kubeflowv1.JobStatus, roles []job.Role) job.Status {
 // WriteStatus turns the neutral status into the kubeflow.org one. Selector finds the pods of a role.
 func WriteStatus(s job.Status, selector func(role string) string) kubeflowv1.JobStatus {
 	out := kubeflowv1.JobStatus{
-		StartTime: stored(s.StartTime), CompletionTime: stored(s.CompletionTime), ObservedGeneration: s.ObservedGeneration,
-		Attempt: s.Attempt, Retries: s.Retries, Disruptions: s.Disruptions, Restarts: s.Retries + s.Disruptions,
-		Message: s.Message, Ready: s.Ready, NotBefore: stored(s.NotBefore), FinishingSince: stored(s.Finishing),
-		LastFailure: writeFailure(s.LastFailure), ReplicaStatuses: map[kubeflowv1.ReplicaType]*kubeflowv1.ReplicaStatus{},
+		StartTime: stored(s.StartTime), CompletionTime: stored(s.CompletionTime),
+		ReplicaStatuses: map[kubeflowv1.ReplicaType]*kubeflowv1.ReplicaStatus{},
+		RunStatus: kubeflowv1.RunStatus{
+			ObservedGeneration: s.ObservedGeneration, Attempt: s.Attempt, Retries: s.Retries, Disruptions: s.Disruptions,
+			Restarts: s.Retries + s.Disruptions, Message: s.Message, Ready: s.Ready, NotBefore: stored(s.NotBefore),
+			FinishingSince: stored(s.Finishing), LastFailure: writeFailure(s.LastFailure),
+		},
 	}
 	for _, c := range s.Conditions {
 		status := corev1.ConditionFalse

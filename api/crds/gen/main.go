@@ -1,12 +1,14 @@
 // Command gen finishes the definitions that controller-gen wrote into the current directory, in the few points that no marker
 // can express: versions are alike, Kubernetes' own types are not described again, pod templates have only what pods can be created
-// with, and rules can point at the name. Then it publishes them to the installers.
+// with, runtimes can be edited, and rules can point at the name. Then it publishes them to the installers.
 package main
 
 import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 )
@@ -89,7 +91,9 @@ func nameRoot(root object) {
 
 // kubernetesTypes is the properties whose types are Kubernetes' own. Their descriptions are two thirds of a definition's size, and
 // kubectl explain has them under the original: pod, horizontalpodautoscaler.
-var kubernetesTypes = map[string]bool{"template": true, "metrics": true, "labelSelector": true}
+var kubernetesTypes = map[string]bool{
+	"template": true, "metrics": true, "labelSelector": true, "env": true, "secretRef": true, "resourcesPerNode": true,
+}
 
 // trim drops what Kubernetes' own types carry and a job does not need: their descriptions and, in a pod template, ephemeral
 // containers, a fifth of its size, with which no pod can be created.
@@ -108,9 +112,25 @@ func strip(schema object) {
 	if properties, ok := schema["properties"].(object); ok {
 		delete(properties, "ephemeralContainers")
 	}
-	for _, below := range subschemas(schema) {
+	for name, below := range subschemas(schema) {
 		delete(below, "description")
+		thaw(name, below)
 		strip(below)
+	}
+}
+
+// maxSteps bounds the steps of a runtime, without which no rule could look at each of them.
+const maxSteps = 100
+
+// thaw lets what a JobSet forbids to change be changed in a blueprint: jobs have a copy of their own.
+func thaw(name string, schema object) {
+	if name == "replicatedJobs" {
+		schema["maxItems"] = maxSteps
+	}
+	rules, _ := schema["x-kubernetes-validations"].([]any)
+	kept := slices.DeleteFunc(rules, func(rule any) bool { return strings.Contains(rule.(object)["rule"].(string), "oldSelf") })
+	if schema["x-kubernetes-validations"] = kept; len(kept) == 0 {
+		delete(schema, "x-kubernetes-validations")
 	}
 }
 

@@ -66,16 +66,18 @@ func TestTrainingOperatorsTypesReadOurJobs(t *testing.T) {
 			RunPolicy:  kubeflowv1.RunPolicy{LifecyclePolicy: kubeflowv1.LifecyclePolicy{CleanPodPolicy: new(kubeflowv1.CleanPodPolicyAll)}},
 		},
 		Status: kubeflowv1.JobStatus{
-			Conditions:         []kubeflowv1.JobCondition{{Type: kubeflowv1.JobRunning, Status: "True", Reason: "TFJobRunning", LastTransitionTime: now}},
-			ReplicaStatuses:    map[kubeflowv1.ReplicaType]*kubeflowv1.ReplicaStatus{kubeflowv1.TFWorker: {Active: 2, Selector: "a=b", CompletedIndexes: "0"}},
-			StartTime:          &now,
-			ObservedGeneration: 3,
-			Ready:              "2/3",
-			Message:            "waiting for worker-2",
-			Attempt:            1,
-			LastFailure:        &kubeflowv1.ReplicaFailure{Replica: "worker-2", ExitCode: new(int32(1)), Class: kubeflowv1.FailureApplication},
-			Attempts:           []kubeflowv1.Attempt{{Number: 0, EndTime: &now, Why: "worker-2 failed"}},
-			Records:            []kubeflowv1.ReplicaRecord{{Role: "Worker", Pod: "u", Failures: 1}},
+			Conditions:      []kubeflowv1.JobCondition{{Type: kubeflowv1.JobRunning, Status: "True", Reason: "TFJobRunning", LastTransitionTime: now}},
+			ReplicaStatuses: map[kubeflowv1.ReplicaType]*kubeflowv1.ReplicaStatus{kubeflowv1.TFWorker: {Active: 2, Selector: "a=b", CompletedIndexes: "0"}},
+			StartTime:       &now,
+			RunStatus: kubeflowv1.RunStatus{
+				ObservedGeneration: 3,
+				Ready:              "2/3",
+				Message:            "waiting for worker-2",
+				Attempt:            1,
+				LastFailure:        &kubeflowv1.ReplicaFailure{Replica: "worker-2", ExitCode: new(int32(1)), Class: kubeflowv1.FailureApplication},
+				Attempts:           []kubeflowv1.Attempt{{Number: 0, EndTime: &now, Why: "worker-2 failed"}},
+				Records:            []kubeflowv1.ReplicaRecord{{Role: "Worker", Pod: "u", Failures: 1}},
+			},
 		},
 	}
 	want := theirs.TFJob{

@@ -30,6 +30,11 @@ type JobStatus struct {
 	// +optional
 	LastReconcileTime *metav1.Time `json:"lastReconcileTime,omitempty"`
 
+	RunStatus `json:",inline"`
+}
+
+// RunStatus is what our engine adds to the status of every kind: how far the job is, and what it must not forget.
+type RunStatus struct {
 	// observedGeneration is the metadata.generation this status was decided on. A smaller one means that the last edit of the job has
 	// not been seen yet.
 	// +optional

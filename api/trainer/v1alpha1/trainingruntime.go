@@ -1,0 +1,126 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+
+	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
+)
+
+// The kinds of runtimes.
+const (
+	TrainingRuntimeKind        = "TrainingRuntime"
+	ClusterTrainingRuntimeKind = "ClusterTrainingRuntime"
+)
+
+// TrainingRuntime is a blueprint of TrainJobs in its namespace.
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=trainingruntimes,singular=trainingruntime
+// +kubebuilder:printcolumn:name="Framework",type=string,JSONPath=`.metadata.labels.trainer\.kubeflow\.org/framework`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type TrainingRuntime struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is the standard object metadata. The label trainer.kubeflow.org/framework names what the runtime trains with.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitzero"`
+
+	// spec is what TrainJobs are made from. It may be changed at any time: jobs that have begun keep the copy they took.
+	// +required
+	Spec TrainingRuntimeSpec `json:"spec,omitzero"`
+}
+
+// ClusterTrainingRuntime is a blueprint of TrainJobs in every namespace.
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=clustertrainingruntimes,singular=clustertrainingruntime,scope=Cluster
+// +kubebuilder:printcolumn:name="Framework",type=string,JSONPath=`.metadata.labels.trainer\.kubeflow\.org/framework`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type ClusterTrainingRuntime struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is the standard object metadata. The label trainer.kubeflow.org/framework names what the runtime trains with.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitzero"`
+
+	// spec is what TrainJobs are made from. It may be changed at any time: jobs that have begun keep the copy they took.
+	// +required
+	Spec TrainingRuntimeSpec `json:"spec,omitzero"`
+}
+
+// TrainingRuntimeSpec is what TrainJobs are made from.
+// +kubebuilder:validation:MinProperties=1
+// +kubebuilder:validation:XValidation:rule="!has(self.template) || !has(self.template.spec) || !has(self.template.spec.replicatedJobs) || self.template.spec.replicatedJobs.all(step, !has(step.replicas) || step.replicas == 1)",fieldPath=".template",message="a step is one Job: leave out replicas, and set mlPolicy.numNodes for the number of pods that train"
+type TrainingRuntimeSpec struct {
+	// mlPolicy says how many pods train and how they are told of each other. Unset means one pod, told nothing.
+	// +optional
+	MLPolicy *MLPolicy `json:"mlPolicy,omitempty"`
+
+	// podGroupPolicy asks for a gang scheduler. Unset asks for none.
+	// +optional
+	PodGroupPolicy *PodGroupPolicy `json:"podGroupPolicy,omitempty"`
+
+	// runPolicy is how jobs end and what is left of them, where they do not say so themselves. Unset means the default of each of its
+	// fields. It is ours: Trainer does not have it.
+	// +optional
+	RunPolicy *RuntimeRunPolicy `json:"runPolicy,omitempty"`
+
+	// template is the steps of the training and their pods, as a JobSet has them. The label trainer.kubeflow.org/trainjob-ancestor-step
+	// on a step's Job template tells which part of a TrainJob it takes: trainer, dataset-initializer or model-initializer.
+	// +optional
+	Template JobSetTemplateSpec `json:"template,omitzero"`
+}
+
+// JobSetTemplateSpec is a JobSet without a name of its own.
+type JobSetTemplateSpec struct {
+	// metadata is labels and annotations for every pod.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitzero"`
+
+	// spec is the JobSet.
+	// +optional
+	Spec jobsetv1alpha2.JobSetSpec `json:"spec,omitzero"`
+}
+
+// RuntimeRunPolicy is how jobs of a runtime end and what is left of them.
+type RuntimeRunPolicy struct {
+	// cleanPodPolicy says which pods are removed when a job ends: None keeps all of them, Running removes those that still run or
+	// wait and keeps finished ones for their logs, All removes every pod. Defaults to Running.
+	// +optional
+	CleanPodPolicy *kubeflowv1.CleanPodPolicy `json:"cleanPodPolicy,omitempty"`
+
+	// ttlSecondsAfterFinished is how many seconds after its end a job is deleted that does not say so itself. Unset keeps it for ever.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
+
+	// activeDeadlineSeconds is how many seconds a job may run that does not say so itself. Unset means no limit.
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
+
+	// backoffLimit is how many retries a job has. Unset means the template's failurePolicy.maxRestarts, else the backoffLimit of the
+	// step that trains, else 6.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	BackoffLimit *int32 `json:"backoffLimit,omitempty"`
+}
+
+// TrainingRuntimeList is a list of TrainingRuntimes.
+// +kubebuilder:object:root=true
+type TrainingRuntimeList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitzero"`
+
+	// Items is the runtimes.
+	Items []TrainingRuntime `json:"items"`
+}
+
+// ClusterTrainingRuntimeList is a list of ClusterTrainingRuntimes.
+// +kubebuilder:object:root=true
+type ClusterTrainingRuntimeList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitzero"`
+
+	// Items is the runtimes.
+	Items []ClusterTrainingRuntime `json:"items"`
+}
