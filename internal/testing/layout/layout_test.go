@@ -53,7 +53,7 @@ func TestImportsGoOneWay(t *testing.T) {
 		},
 		{
 			sentence: "the API needs neither a client nor anything internal",
-			packages: "./api/kubeflow/...",
+			packages: "./api/...",
 			never:    []string{module + "internal", "k8s.io/client-go/kubernetes", "sigs.k8s.io/controller-runtime/pkg/client"},
 		},
 	} {
