@@ -29,7 +29,9 @@ func (p *pass) count() {
 			// Pods of a finished job are removed; how it ended stays.
 			is.Failed, is.Succeeded = max(is.Failed, was.Failed), max(is.Succeeded, was.Succeeded)
 		}
-		active += is.Active
+		if !p.Job.prepares(role.Name) {
+			active += is.Active
+		}
 	}
 	s.Ready = fmt.Sprintf("%d/%d", active, p.Job.total())
 	s.Message = p.message()
@@ -83,6 +85,7 @@ func (p *pass) holds(r replica) string {
 		return "a pod of that name belongs to something else"
 	case rec != nil && p.Now.Before(rec.NotBefore):
 		return "its restart delay"
+	default:
+		return p.awaits(r.role)
 	}
-	return ""
 }

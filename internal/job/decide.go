@@ -18,10 +18,12 @@ func Decide(o Observed) Decision {
 		p.clean()
 	case o.Job.Policy.Suspend:
 		p.suspend()
+	case o.Job.Missing != "":
+		p.await()
 	default:
+		p.progress()
 		p.resume()
 		p.scale()
-		p.progress()
 		p.noteFinishing()
 		p.account()
 		if verdict := p.verdict(); verdict != nil {
@@ -53,12 +55,15 @@ func (p *pass) begin() {
 		}
 		return
 	}
+	if p.Job.Missing != "" {
+		return
+	}
 	// A suspended job has a start time too, set anew when it is resumed: Flyte takes one without for a job nobody runs.
 	if s.StartTime.IsZero() {
 		s.StartTime = ceil(p.Now)
 	}
 	if len(s.Attempts) == 0 && !p.Job.Policy.Suspend {
-		s.openAttempt(p.Now)
+		s.openAttempt(p.Now, p.Job.prepares)
 		p.recordSizes()
 	}
 }

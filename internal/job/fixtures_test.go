@@ -46,6 +46,10 @@ func set(j *Job, word string) error {
 		j.Policy.Suspend = value == "true"
 	case "managedBy":
 		j.Policy.ManagedBy = &value
+	case "missing":
+		j.Missing = value
+	case "misfit":
+		j.Misfit = value
 	case "scope":
 		j.ScopeOverride = Scope(value)
 	case "restartPolicy":
@@ -76,6 +80,19 @@ func setReplicas(j *Job, role string, replicas int32) error {
 		return nil
 	}
 	return fmt.Errorf("no policy and no role %q", role)
+}
+
+// A TrainJob has steps: a dataset and then a model are fetched before the nodes train. The launcher, where there is one,
+// waits for the nodes to be ready.
+func steps(j *Job) {
+	j.Kind = "TrainJob"
+	j.Roles = []Role{
+		{Name: "dataset", Replicas: 1, RestartPolicy: RestartOnFailure, Container: "dataset"},
+		{Name: "model", Replicas: 1, RestartPolicy: RestartOnFailure, Container: "model", After: []Dependency{{"dataset", MilestoneComplete}}},
+		{Name: "launcher", RestartPolicy: RestartOnFailure, Container: "node", After: []Dependency{{"node", MilestoneReady}}},
+		{Name: "node", Replicas: 2, RestartPolicy: RestartOnFailure, Container: "node", After: []Dependency{{"model", MilestoneComplete}}},
+	}
+	j.Success = Success{Rule: SuccessAll}
 }
 
 // A TFJob restarts replicas alone.

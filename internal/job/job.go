@@ -32,6 +32,10 @@ type Job struct {
 	// Elastic is set when the number of replicas of one role may differ from what was asked.
 	Elastic *Elastic
 
+	// Missing says what the job needs before it can begin and does not have yet, Misfit why it can never run as it is
+	// written. Both are empty for a job that is whole.
+	Missing, Misfit string
+
 	// Services are the names of the Services the job needs while it runs.
 	Services []string
 	// Scaler is the autoscaler the job wants while it runs, nil for none.
@@ -45,6 +49,8 @@ type Role struct {
 	RestartPolicy RestartPolicy
 	// Container is the training container, by which a replica is judged.
 	Container string
+	// After are the roles that this one waits for.
+	After []Dependency
 }
 
 // Replica is one member of a role. It has at most one pod at a time.
@@ -89,10 +95,13 @@ func (j Job) Size(role Role) int32 {
 	return max(role.Replicas, 0)
 }
 
+// total is the number of replicas that train.
 func (j Job) total() int32 {
 	var n int32
 	for _, role := range j.Roles {
-		n += j.Size(role)
+		if !j.prepares(role.Name) {
+			n += j.Size(role)
+		}
 	}
 	return n
 }

@@ -28,6 +28,9 @@ type oracle struct {
 	shown     map[types.UID]int32
 	dismissed map[types.UID]bool
 	succeeded map[string]bool
+	// ended are the replicas that truly succeeded, in any attempt; prepared those of them whose work was recorded as done for
+	// all later attempts.
+	ended, prepared map[Replica]bool
 	// harmed are the classes of what truly went wrong, by attempt.
 	harmed    map[int32]map[Class]int
 	notBefore map[int32]time.Time
@@ -35,6 +38,7 @@ type oracle struct {
 
 func watchOver(w *world, fault func(string, ...any)) *oracle {
 	o := &oracle{w: w, fault: fault, shown: map[types.UID]int32{}, dismissed: map[types.UID]bool{}, succeeded: map[string]bool{},
+		ended: map[Replica]bool{}, prepared: map[Replica]bool{},
 		harmed: map[int32]map[Class]int{}, notBefore: map[int32]time.Time{}}
 	w.watch = o
 	return o
@@ -47,6 +51,12 @@ func (or *oracle) harm(pod *corev1.Pod, class Class) {
 		or.harmed[attempt] = map[Class]int{}
 	}
 	or.harmed[attempt][class]++
+}
+
+// done notes that a pod's training truly succeeded.
+func (or *oracle) done(pod *corev1.Pod) {
+	r, _, _ := or.w.job.replicaOf(pod)
+	or.ended[r] = true
 }
 
 // Invariant 8: deciding twice on the same facts gives the same decision.
@@ -187,6 +197,7 @@ func (or *oracle) note(o Observed, d Decision) {
 		if r, attempt, ok := o.Job.replicaOf(pod); ok && or.w.belongs(pod) && attempt == o.Status.Attempt && pod.Annotations[truthDone] != "" &&
 			!or.dismissed[pod.UID] && r.Index < o.Job.Size(*o.Job.role(r.Role)) && d.Write != WriteSoon {
 			or.succeeded[key(attempt, r)] = true
+			or.prepared[r] = or.prepared[r] || prepares(o.Job, r.Role)
 		}
 	}
 	if s := d.Status; s.Attempt > o.Status.Attempt && s.Retries > o.Status.Retries {
@@ -206,6 +217,16 @@ func (or *oracle) created(pod *corev1.Pod) {
 	}
 	if or.succeeded[key(attempt, r)] {
 		or.fault("5: %s has succeeded in attempt %d and is run again", r, attempt)
+	}
+	if or.prepared[r] {
+		or.fault("5: %s has prepared the others and is run again in attempt %d", r, attempt)
+	}
+	for _, d := range or.w.job.role(r.Role).After {
+		for i := range or.w.job.Size(*or.w.job.role(d.Role)) {
+			if d.Until == MilestoneComplete && !or.ended[Replica{d.Role, i}] {
+				or.fault("%s is started before %s %d has ended", r, d.Role, i)
+			}
+		}
 	}
 	if or.w.now.Before(or.notBefore[attempt]) {
 		or.fault("6: attempt %d is created at %s, before its delay is over at %s", attempt, or.w.now, or.notBefore[attempt])
@@ -227,3 +248,15 @@ func (or *oracle) deleting(pod *corev1.Pod, force bool) {
 
 // belongs reads the owner by itself: the oracle does not trust the rules.
 func (w *world) belongs(pod *corev1.Pod) bool { return pod.OwnerReferences[0].UID == "j1" }
+
+// prepares finds by itself whether others wait for a role's end.
+func prepares(j Job, role string) bool {
+	for _, other := range j.Roles {
+		for _, d := range other.After {
+			if d.Role == role && d.Until == MilestoneComplete {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -11,6 +11,8 @@ import (
 type evidence struct {
 	// started: the training container runs or has run. running: it runs now.
 	started, running bool
+	// ready: it runs, and the pod's readiness probes agree.
+	ready bool
 	// succeeded: the training container exited with 0.
 	succeeded bool
 	// failure is how the pod ended for good, nil if it did not end badly.
@@ -29,6 +31,7 @@ func readPod(pod *corev1.Pod, r Replica, container string) evidence {
 		started: main.State.Running != nil || main.State.Terminated != nil || main.LastTerminationState.Terminated != nil ||
 			main.RestartCount > 0 || pod.Status.Phase == corev1.PodSucceeded,
 	}
+	e.ready = e.running && isReady(pod)
 	e.inPlace, e.lastInPlace = failuresInPlace(pod, r, main)
 	if endedWell(pod, main) {
 		e.succeeded = true
@@ -42,6 +45,15 @@ func readPod(pod *corev1.Pod, r Replica, container string) evidence {
 		e.waiting = waitsFor(pod, container)
 	}
 	return e
+}
+
+func isReady(pod *corev1.Pod) bool {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
 }
 
 // trainingStatus is the status of the named container, or of the first where none bears the name.

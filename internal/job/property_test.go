@@ -47,7 +47,7 @@ type history struct {
 func genJob(t *rapid.T) Job {
 	workers := rapid.Int32Range(0, 3).Draw(t, "workers")
 	j := demo(workers)
-	switch rapid.SampledFrom([]string{"gang", "tf", "elastic"}).Draw(t, "kind") {
+	switch rapid.SampledFrom([]string{"gang", "tf", "elastic", "steps"}).Draw(t, "kind") {
 	case "tf":
 		tensorflow(&j)
 		j.Roles[0].Replicas = rapid.Int32Range(0, 1).Draw(t, "chief")
@@ -57,6 +57,12 @@ func genJob(t *rapid.T) Job {
 		} else if rapid.Bool().Draw(t, "all workers") {
 			j.Success = Success{Role: "Worker", Rule: SuccessAll}
 		}
+	case "steps":
+		steps(&j)
+		j.Roles[1].Replicas = rapid.Int32Range(0, 2).Draw(t, "models")
+		j.Roles[2].Replicas = rapid.Int32Range(0, 1).Draw(t, "launcher")
+		j.Roles[3].Replicas = max(workers, 1)
+		j.ScopeOverride = rapid.SampledFrom([]Scope{ScopeJob, ScopeReplica}).Draw(t, "scope") // scaling to one would change it
 	case "elastic":
 		j.Roles[0].Replicas, j.Roles[1].Replicas = 0, max(workers, 1)
 		j.Elastic = &Elastic{Role: "Worker", Min: 1, Max: 4}
@@ -216,6 +222,7 @@ func (h *history) exitPod(pod *corev1.Pod, code int32) {
 	switch {
 	case code == 0:
 		h.mark(pod, truthDone, "yes")
+		h.oracle.done(pod)
 	case pod.DeletionTimestamp != nil:
 	case pod.Spec.RestartPolicy == corev1.RestartPolicyNever:
 		h.mark(pod, truthFallen, strconv.Itoa(int(code)))
@@ -372,6 +379,9 @@ func (h *history) checkRest() {
 		h.Fatalf("6: a worker has succeeded at %s, and the job will never end", s.Finishing)
 	}
 	for _, role := range h.job.Roles {
+		if h.waits(role) {
+			continue
+		}
 		for i := range h.job.Size(role) {
 			r := Replica{role.Name, i}
 			rec := s.record(r)
@@ -380,4 +390,18 @@ func (h *history) checkRest() {
 			}
 		}
 	}
+}
+
+// waits tells whether a role has a reason not to have started: one it waits for is not so far.
+func (h *history) waits(role Role) bool {
+	for _, d := range role.After {
+		for i := range h.job.Size(*h.job.role(d.Role)) {
+			pod := h.pods[h.job.PodName(Replica{d.Role, i})]
+			ready := d.Until == MilestoneReady && pod != nil && h.main(pod).State.Running != nil
+			if !ready && !contains(h.status.role(d.Role).Done, i) {
+				return true
+			}
+		}
+	}
+	return false
 }

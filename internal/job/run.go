@@ -41,7 +41,7 @@ func (p *pass) createPods() {
 	present := false
 	for _, r := range p.replicas {
 		present = present || r.pod != nil
-		if r.pod == nil && p.due(r.Replica) {
+		if r.pod == nil && p.due(r.Replica) && p.awaits(r.role) == "" {
 			p.CreatePods = append(p.CreatePods, r.Replica)
 		}
 	}

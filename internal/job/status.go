@@ -60,7 +60,7 @@ const (
 	ReasonFailed           = "Failed"           // a failure that may not be retried
 	ReasonBackoffLimit     = "BackoffLimit"     // one failure too many
 	ReasonDeadlineExceeded = "DeadlineExceeded" // active longer than it may
-	ReasonRefused          = "Refused"          // the API server will never accept one of its children
+	ReasonRefused          = "Refused"          // it cannot be run as it is written, or the API server never accepts a child
 	ReasonRestarted        = "Restarted"        // a failure, charged
 	ReasonDisrupted        = "Disrupted"        // a failure, not charged
 	ReasonScaled           = "Scaled"           // another number of replicas was asked for
@@ -132,10 +132,14 @@ func (s *Status) recordOf(r Replica, pod types.UID) *Record {
 	return rec
 }
 
-// openAttempt begins the run numbered s.Attempt, with nothing remembered of the replicas of the run before.
-func (s *Status) openAttempt(now time.Time) {
+// openAttempt begins the run numbered s.Attempt, with nothing remembered of the replicas of the run before but what those
+// have done that prepare the others.
+func (s *Status) openAttempt(now time.Time, prepares func(role string) bool) {
 	for i := range s.Roles {
-		s.Roles[i].Started, s.Roles[i].Done = nil, nil
+		s.Roles[i].Started = nil
+		if !prepares(s.Roles[i].Role) {
+			s.Roles[i].Done = nil
+		}
 	}
 	s.Records, s.NotBefore, s.Finishing = nil, time.Time{}, time.Time{}
 	s.Attempts = append(s.Attempts, Attempt{Number: s.Attempt, Start: ceil(now)})

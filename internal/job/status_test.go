@@ -5,7 +5,7 @@ import "testing"
 func TestTheLedgerKeepsTenAttempts(t *testing.T) {
 	var s Status
 	for range 25 {
-		s.openAttempt(epoch)
+		s.openAttempt(epoch, Job{}.prepares)
 		s.closeAttempt(epoch, ReasonRestarted, "")
 		s.Attempt++
 	}

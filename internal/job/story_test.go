@@ -139,6 +139,9 @@ func (s *teller) begin(args []string) error {
 	if args[0] == "TFJob" {
 		tensorflow(&j)
 	}
+	if args[0] == "TrainJob" {
+		steps(&j)
+	}
 	for _, word := range args[1:] {
 		if err := set(&j, word); err != nil {
 			return err

@@ -2,7 +2,7 @@ package job
 
 import "time"
 
-// Success says which role's end ends the job.
+// Success says which role's end ends the job; that of all where none is named.
 type Success struct {
 	Role string
 	Rule SuccessRule
@@ -46,16 +46,16 @@ func (p *pass) roleSucceeded() bool {
 		p.lookAt(barrier)
 		return false
 	default:
-		role := p.Job.role(p.Job.Success.Role)
-		if role == nil || p.Job.Size(*role) == 0 {
-			return false
-		}
-		for index := range p.Job.Size(*role) {
-			if !p.done(Replica{role.Name, index}) {
+		there := false
+		for _, r := range p.replicas {
+			if p.Job.Success.Role != "" && p.Job.Success.Role != r.Role {
+				continue
+			}
+			if there = true; !p.done(r.Replica) {
 				return false
 			}
 		}
-		return true
+		return there
 	}
 }
 

@@ -23,6 +23,8 @@ func TestSuccess(t *testing.T) {
 		{"all Workers", demo(2, workers(SuccessAll)), "worker-0 worker-1", true},
 		{"the first Worker", demo(2, workers(SuccessFirst)), "worker-0", true},
 		{"another than the first Worker", demo(2, workers(SuccessFirst)), "worker-1", false},
+		{"where no role is named, all: the Workers are not enough", demo(2, func(j *Job) { j.Success.Role = "" }), "worker-0 worker-1", false},
+		{"where no role is named, all", demo(2, func(j *Job) { j.Success.Role = "" }), "worker-0 worker-1 master-0", true},
 		{"any Worker, but not while others run", demo(2, workers(SuccessAny)), "worker-1", false},
 		{"any Worker, once none runs any more", demo(2, workers(SuccessAny)), "worker-0 worker-1", true},
 	} {

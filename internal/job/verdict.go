@@ -17,10 +17,10 @@ type verdict struct {
 //  4. the active deadline has passed
 //  5. a failure that may not be retried
 //  6. more retries than the backoff limit allows
-//  7. a child that the API server refuses for good
+//  7. a job that cannot be run as it is written, or a child that the API server refuses for good
 func (p *pass) verdict() *verdict {
 	for _, rule := range []func() *verdict{
-		p.succeeded, p.deadlineExceeded, p.notRetryable, p.backoffLimitExceeded, p.refusedForGood,
+		p.succeeded, p.deadlineExceeded, p.notRetryable, p.backoffLimitExceeded, p.neverFits, p.refusedForGood,
 	} {
 		if v := rule(); v != nil {
 			return v

@@ -346,6 +346,7 @@ func (w *world) deletePod(name string, uid types.UID, force bool) {
 func (w *world) start(pod *corev1.Pod, node string) {
 	pod.Spec.NodeName = node
 	pod.Status.Phase = corev1.PodRunning
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	w.main(pod).State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
 	w.changed()
 }

@@ -20,6 +20,7 @@ func (w *world) start(pod *corev1.Pod) {
 	}
 	pod.Spec.NodeName = "node-" + pod.Labels[job.LabelReplicaIndex]
 	pod.Status.Phase = corev1.PodRunning
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	w.run(pod)
 }
 

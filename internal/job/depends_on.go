@@ -1,0 +1,47 @@
+package job
+
+import "slices"
+
+// Dependency is a role that another waits for before it starts.
+type Dependency struct {
+	Role  string
+	Until Milestone
+}
+
+// Milestone is how far a role must have come.
+type Milestone string
+
+// The milestones.
+const (
+	// MilestoneReady: each of its replicas is ready, or has succeeded.
+	MilestoneReady Milestone = "Ready"
+	// MilestoneComplete: each of its replicas has succeeded.
+	MilestoneComplete Milestone = "Complete"
+)
+
+// prepares tells whether other roles wait for the end of this one. Such a role works once: what it has done stays done in
+// later attempts, since it is there for them, and its replicas are not among those that train.
+func (j Job) prepares(role string) bool {
+	return slices.ContainsFunc(j.Roles, func(other Role) bool {
+		return slices.Contains(other.After, Dependency{role, MilestoneComplete})
+	})
+}
+
+// awaits says what a role that has not started waits for, nothing if it may start.
+func (p *pass) awaits(role *Role) string {
+	for _, d := range role.After {
+		if !p.reached(d) {
+			return "it starts when " + d.Role + " is " + map[Milestone]string{MilestoneReady: "ready", MilestoneComplete: "complete"}[d.Until]
+		}
+	}
+	return ""
+}
+
+func (p *pass) reached(d Dependency) bool {
+	for _, r := range p.replicas {
+		if r.Role == d.Role && !p.done(r.Replica) && (d.Until == MilestoneComplete || !r.ready || p.settled(r)) {
+			return false
+		}
+	}
+	return true
+}
