@@ -94,7 +94,7 @@ func (w *world) install(scheme *runtime.Scheme) {
 			w.Fatal(err)
 		}
 		w.Eventually(crd.Name+" is served", func() error {
-			served, err := w.Client.Discovery().ServerResourcesForGroupVersion("kubeflow.org/v1")
+			served, err := w.Client.Discovery().ServerResourcesForGroupVersion(crd.Spec.Group + "/" + crd.Spec.Versions[0].Name)
 			if err == nil && !slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Name == crd.Spec.Names.Plural }) {
 				err = fmt.Errorf("only %v are", served.APIResources)
 			}

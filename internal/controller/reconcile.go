@@ -35,9 +35,10 @@ type Reconciler struct {
 type pass struct {
 	*Reconciler
 	*memory
-	obj      manifest.Object
-	manifest *manifest.Manifest
-	at       time.Time
+	// stored is the job as the API server has it; obj is that with what it is made from, which the next record adds.
+	stored, obj manifest.Object
+	manifest    *manifest.Manifest
+	at          time.Time
 }
 
 // soon is when to look again at something that changed under our hands.
@@ -53,7 +54,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	p := &pass{Reconciler: r, memory: r.memories.job(request.NamespacedName), obj: obj, manifest: r.kind.Read(obj), at: r.now()}
+	whole, err := r.complete(ctx, obj)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	p := &pass{
+		Reconciler: r, memory: r.memories.job(request.NamespacedName), stored: obj, obj: whole, manifest: r.kind.Read(whole), at: r.now(),
+	}
 	observed, err := p.observe(ctx)
 	if err != nil {
 		return reconcile.Result{}, err

@@ -33,7 +33,7 @@ func (p *pass) record(ctx context.Context, d job.Decision) (recorded bool, later
 	}
 	written := p.obj.DeepCopyObject().(manifest.Object)
 	p.kind.Write(written, p.manifest, d.Status)
-	patch := client.MergeFromWithOptions(p.obj, client.MergeFromWithOptimisticLock{})
+	patch := client.MergeFromWithOptions(p.stored, client.MergeFromWithOptimisticLock{})
 	switch err := p.client.Status().Patch(ctx, written, patch); {
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		p.unsure = true

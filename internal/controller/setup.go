@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
+	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
 	"github.com/trainyard/trainyard/internal/job"
 	"github.com/trainyard/trainyard/internal/kinds"
 	"github.com/trainyard/trainyard/internal/metrics"
@@ -36,7 +37,7 @@ const indexJob = "job"
 // Scheme knows everything the controller reads and writes.
 func Scheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, kubeflowv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, kubeflowv1.AddToScheme, trainer.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("building the scheme: %w", err)
 		}
@@ -104,14 +105,19 @@ func indexKey(obj client.Object) []string {
 // setup watches the jobs of the kind and their children. Our own writes to a job's status wake nobody.
 func (r *Reconciler) setup(mgr ctrl.Manager, workers int) error {
 	edited := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{})
-	return ctrl.NewControllerManagedBy(mgr).
+	b := ctrl.NewControllerManagedBy(mgr).
 		Named(operatorName(r.kind.Name())).
 		For(r.kind.New(), builder.WithPredicates(edited)).
 		Watches(&corev1.Pod{}, r.children()).
 		Watches(&corev1.Service{}, r.children()).
 		Watches(&autoscalingv2.HorizontalPodAutoscaler{}, r.children()).
-		WithOptions(crcontroller.Options{MaxConcurrentReconciles: workers}).
-		Complete(r)
+		WithOptions(crcontroller.Options{MaxConcurrentReconciles: workers})
+	if based, ok := r.kind.(kinds.Based); ok {
+		for _, base := range based.Bases() {
+			b = b.WatchesMetadata(base, handler.EnqueueRequestsFromMapFunc(r.waiting(based, mgr.GetScheme())), builder.WithPredicates(created))
+		}
+	}
+	return b.Complete(r)
 }
 
 // children wakes the job whose name a child carries, be it this job's or that of a namesake before it.

@@ -6,6 +6,7 @@ import (
 	"github.com/trainyard/trainyard/internal/job"
 	"github.com/trainyard/trainyard/internal/kinds/pytorch"
 	"github.com/trainyard/trainyard/internal/kinds/tensorflow"
+	"github.com/trainyard/trainyard/internal/kinds/trainjob"
 	"github.com/trainyard/trainyard/internal/manifest"
 )
 
@@ -22,5 +23,17 @@ type Kind interface {
 	Write(manifest.Object, *manifest.Manifest, job.Status)
 }
 
+// Based is a kind whose jobs are made from another object, as TrainJobs are from their runtime. The engine brings that object
+// once; the job keeps what it needs of it in its status, and from then on Read needs nothing but the job.
+type Based interface {
+	Kind
+	// Bases are the kinds of such objects.
+	Bases() []manifest.Object
+	// Wants is the object that a job has yet to be made from, by its kind and name; nil once it has been.
+	Wants(job manifest.Object) manifest.Object
+	// Take keeps in the job what it needs of the object.
+	Take(job, base manifest.Object) error
+}
+
 // All are the kinds, in the order in which they are set up.
-var All = []Kind{pytorch.Kind{}, tensorflow.Kind{}}
+var All = []Kind{pytorch.Kind{}, tensorflow.Kind{}, trainjob.Kind{}}

@@ -51,35 +51,50 @@ func TestChildren(t *testing.T) {
 	}
 }
 
+// read takes the job out of a file. What it is made from stands before it.
 func read(t *testing.T, file string) *manifest.Manifest {
+	t.Helper()
+	kind, obj := object(t, file)
+	before := obj.DeepCopyObject()
+	m := kind.Read(obj)
+	if diff := cmp.Diff(before, obj.DeepCopyObject()); diff != "" {
+		t.Errorf("reading the object changed it:\n%s", diff)
+	}
+	return m
+}
+
+func object(t *testing.T, file string) (Kind, manifest.Object) {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var head struct {
-		Kind string `json:"kind"`
-	}
-	if err := yaml.Unmarshal(text, &head); err != nil {
-		t.Fatal(err)
-	}
+	documents := strings.Split(string(text), "\n---\n")
+	last := documents[len(documents)-1]
 	for _, kind := range All {
-		if kind.Name() != head.Kind {
+		if !strings.Contains(last, "kind: "+kind.Name()+"\n") {
 			continue
 		}
 		obj := kind.New()
-		if err := yaml.UnmarshalStrict(text, obj); err != nil {
-			t.Fatal(err)
+		parse(t, last, obj)
+		if based, ok := kind.(Based); ok && len(documents) > 1 {
+			base := based.Wants(obj)
+			parse(t, documents[0], base)
+			if err := based.Take(obj, base); err != nil {
+				t.Fatal(err)
+			}
 		}
-		before := obj.DeepCopyObject()
-		m := kind.Read(obj)
-		if diff := cmp.Diff(before, obj.DeepCopyObject()); diff != "" {
-			t.Errorf("reading the object changed it:\n%s", diff)
-		}
-		return m
+		return kind, obj
 	}
-	t.Fatalf("no kind %q", head.Kind)
-	return nil
+	t.Fatalf("%s has no job at its end", file)
+	return nil, nil
+}
+
+func parse(t *testing.T, text string, into any) {
+	t.Helper()
+	if err := yaml.UnmarshalStrict([]byte(text), into); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func children(t *testing.T, m *manifest.Manifest) []byte {
@@ -112,24 +127,20 @@ func children(t *testing.T, m *manifest.Manifest) []byte {
 func TestStatusRoundTrip(t *testing.T) {
 	for _, kind := range All {
 		t.Run(kind.Name(), func(t *testing.T) {
-			file := map[string]string{"PyTorchJob": "testdata/pytorch-master.yaml", "TFJob": "testdata/tf-cluster.yaml"}[kind.Name()]
+			file := map[string]string{
+				"PyTorchJob": "testdata/pytorch-master.yaml", "TFJob": "testdata/tf-cluster.yaml", "TrainJob": "testdata/trainjob-steps.yaml",
+			}[kind.Name()]
 			m := read(t, file)
+			last := m.Job.Roles[len(m.Job.Roles)-1].Name
 			want := job.Decide(job.Observed{Now: day, Job: m.Job, Status: m.Status}).Status
 			want.LastFailure = &job.Failure{
-				Replica: job.Replica{Role: "Worker", Index: 1}, Pod: "demo-worker-1", Node: "n1", ExitCode: 137, Signal: 9,
+				Replica: job.Replica{Role: last, Index: 1}, Pod: "demo-1", Node: "n1", ExitCode: 137, Signal: 9,
 				Reason: "Error", Message: "last words", Time: day, Class: job.Application,
 			}
 			want.Roles[0].Started, want.Roles[0].Done = []int32{0, 1, 2, 5, 7, 8}, []int32{3}
 			want.NotBefore, want.Finishing, want.CompletionTime = day, day, day
-			want.Records = []job.Record{{Replica: job.Replica{Role: "Worker", Index: 1}, Pod: "u1", Failures: 2, Settled: true, Charged: 1, NotBefore: day, Lost: true}}
-			obj := kind.New()
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := yaml.Unmarshal(text, obj); err != nil {
-				t.Fatal(err)
-			}
+			want.Records = []job.Record{{Replica: job.Replica{Role: last, Index: 1}, Pod: "u1", Failures: 2, Settled: true, Charged: 1, NotBefore: day, Lost: true}}
+			_, obj := object(t, file)
 			kind.Write(obj, m, want)
 			stored, err := yaml.Marshal(obj)
 			if err != nil {

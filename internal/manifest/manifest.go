@@ -28,6 +28,8 @@ type Manifest struct {
 	Templates map[string]*corev1.PodTemplateSpec
 	// Env is the environment of a replica.
 	Env func(job.Replica) Env
+	// IndexKey is a further label and annotation under which a pod bears its index, empty for none.
+	IndexKey string
 	// Leader is the replica the others look to. With Rendezvous it is also found by its bare name.
 	Leader     job.Replica
 	Rendezvous bool
@@ -35,8 +37,10 @@ type Manifest struct {
 
 // Env is what a replica is told through its environment. A variable that the template sets is left as it is.
 type Env struct {
-	// Everywhere is for all containers but init containers, Training for the training container alone.
+	// Everywhere is for all containers but init containers, Training for the training container alone, Named for others by
+	// their names.
 	Everywhere, Training []corev1.EnvVar
+	Named                map[string][]corev1.EnvVar
 }
 
 func (m *Manifest) owner() metav1.OwnerReference {

@@ -29,6 +29,13 @@ func (m *Manifest) Pod(r job.Replica, attempt int32) *corev1.Pod {
 	maps.Copy(pod.Labels, template.Labels)
 	maps.Copy(pod.Labels, m.replicaLabels(r))
 	pod.Labels[job.LabelAttempt] = strconv.Itoa(int(attempt))
+	if m.IndexKey != "" {
+		if pod.Annotations == nil {
+			pod.Annotations = map[string]string{}
+		}
+		pod.Labels[m.IndexKey] = strconv.Itoa(int(r.Index))
+		pod.Annotations[m.IndexKey] = pod.Labels[m.IndexKey]
+	}
 	if r == m.Leader {
 		pod.Labels[job.LabelJobRole] = "master"
 	}
@@ -46,6 +53,7 @@ func (m *Manifest) tell(pod *corev1.Pod, r job.Replica, role job.Role, attempt i
 	for i := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[i]
 		addEnv(c, env.Everywhere)
+		addEnv(c, env.Named[c.Name])
 		if c.Name == training {
 			addEnv(c, env.Training)
 			if c.TerminationMessagePolicy == "" {

@@ -1,0 +1,63 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/trainyard/trainyard/internal/kinds"
+	"github.com/trainyard/trainyard/internal/manifest"
+)
+
+// complete brings a job the object it is made from, if it still needs it and it is there. It is read past the caches, once in
+// the job's life: who edits a runtime and then submits a job means the edited one.
+func (r *Reconciler) complete(ctx context.Context, obj manifest.Object) (manifest.Object, error) {
+	based, ok := r.kind.(kinds.Based)
+	if !ok {
+		return obj, nil
+	}
+	base := based.Wants(obj)
+	if base == nil {
+		return obj, nil
+	}
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(base), base); apierrors.IsNotFound(err) {
+		return obj, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("looking at what %s is made from: %w", obj.GetName(), err)
+	}
+	whole := obj.DeepCopyObject().(manifest.Object)
+	return whole, based.Take(whole, base)
+}
+
+// created lets only news of what was not there before pass. Jobs that began before an edit do not care for it.
+var created = predicate.Funcs{
+	UpdateFunc: func(event.UpdateEvent) bool { return false },
+	DeleteFunc: func(event.DeleteEvent) bool { return false },
+}
+
+// waiting wakes the jobs that wait for an object of a name.
+func (r *Reconciler) waiting(based kinds.Based, scheme *runtime.Scheme) handler.MapFunc {
+	return func(ctx context.Context, base client.Object) []reconcile.Request {
+		list, err := listOf(based, scheme)
+		if err != nil || r.client.List(ctx, list, client.InNamespace(base.GetNamespace()), client.UnsafeDisableDeepCopy) != nil {
+			return nil
+		}
+		var requests []reconcile.Request
+		_ = meta.EachListItem(list, func(item runtime.Object) error {
+			job := item.(manifest.Object)
+			if wanted := based.Wants(job); wanted != nil && wanted.GetName() == base.GetName() {
+				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(job)})
+			}
+			return nil
+		})
+		return requests
+	}
+}

@@ -1,0 +1,31 @@
+package trainjob
+
+import (
+	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
+	"github.com/trainyard/trainyard/internal/manifest"
+)
+
+// framework is what is particular to one way to train: how many nodes there may be, where they meet, what they are told.
+type framework struct {
+	// named tells whether a runtime asks for this one.
+	named func(*trainer.MLPolicy) bool
+	build func(*manifest.Manifest, *trainer.TrainingRuntimeSpec, *trainer.TrainJob)
+}
+
+// frameworks are those that are served. The last is for runtimes that name none, whose nodes are told nothing.
+var frameworks = []framework{
+	{named: func(p *trainer.MLPolicy) bool { return p.Torch != nil }, build: torch},
+	{named: func(*trainer.MLPolicy) bool { return true }, build: func(*manifest.Manifest, *trainer.TrainingRuntimeSpec, *trainer.TrainJob) {}},
+}
+
+func frameworkOf(policy *trainer.MLPolicy) framework {
+	if policy == nil {
+		policy = &trainer.MLPolicy{}
+	}
+	for _, f := range frameworks {
+		if f.named(policy) {
+			return f
+		}
+	}
+	return framework{}
+}

@@ -1,0 +1,56 @@
+package trainjob
+
+import (
+	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
+	"github.com/trainyard/trainyard/internal/job"
+)
+
+// retries is how often a job is retried where nobody says so, as in Kubernetes' Jobs.
+const retries = 6
+
+// setPolicy completes the job's policy by the runtime's.
+func setPolicy(p *job.RunPolicy, spec *trainer.TrainingRuntimeSpec) {
+	policy := spec.RunPolicy
+	if policy == nil {
+		policy = &trainer.RuntimeRunPolicy{}
+	}
+	if policy.CleanPodPolicy != nil {
+		p.CleanPodPolicy = job.CleanPodPolicy(*policy.CleanPodPolicy)
+	}
+	p.TTLSecondsAfterFinished = first(p.TTLSecondsAfterFinished, policy.TTLSecondsAfterFinished)
+	p.ActiveDeadlineSeconds = first(p.ActiveDeadlineSeconds, policy.ActiveDeadlineSeconds)
+	p.BackoffLimit = first(maxRestarts(spec.MLPolicy), policy.BackoffLimit, failureLimit(spec), stepLimit(spec), new(int32(retries)))
+}
+
+// maxRestarts is the limit that torch's elastic policy sets.
+func maxRestarts(policy *trainer.MLPolicy) *int32 {
+	if e := elasticPolicy(policy); e != nil {
+		return e.MaxRestarts
+	}
+	return nil
+}
+
+// failureLimit is how often a JobSet of the template would be restarted.
+func failureLimit(spec *trainer.TrainingRuntimeSpec) *int32 {
+	if policy := spec.Template.Spec.FailurePolicy; policy != nil {
+		return &policy.MaxRestarts
+	}
+	return nil
+}
+
+// stepLimit is how often the Job that trains would be retried.
+func stepLimit(spec *trainer.TrainingRuntimeSpec) *int32 {
+	if step := stepFor(&spec.Template, trainer.StepTrainer); step != nil {
+		return step.Template.Spec.BackoffLimit
+	}
+	return nil
+}
+
+func first[T any](candidates ...*T) *T {
+	for _, candidate := range candidates {
+		if candidate != nil {
+			return candidate
+		}
+	}
+	return nil
+}

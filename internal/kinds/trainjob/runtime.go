@@ -1,0 +1,118 @@
+package trainjob
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
+	"github.com/trainyard/trainyard/internal/manifest"
+)
+
+// Bases are the kinds of runtimes.
+func (Kind) Bases() []manifest.Object {
+	return []manifest.Object{&trainer.TrainingRuntime{}, &trainer.ClusterTrainingRuntime{}}
+}
+
+// Wants is the runtime that a TrainJob has yet to take a copy of: none once it has, or when it is not ours to run.
+func (Kind) Wants(obj manifest.Object) manifest.Object {
+	tj := obj.(*trainer.TrainJob)
+	by := tj.Spec.ManagedBy
+	if tj.Status.Runtime != nil || tj.DeletionTimestamp != nil || by != nil && *by != trainer.ManagedByTrainer || finished(tj) {
+		return nil
+	}
+	if refKind(tj) == trainer.TrainingRuntimeKind {
+		return &trainer.TrainingRuntime{ObjectMeta: metav1.ObjectMeta{Name: tj.Spec.RuntimeRef.Name, Namespace: tj.Namespace}}
+	}
+	return &trainer.ClusterTrainingRuntime{ObjectMeta: metav1.ObjectMeta{Name: tj.Spec.RuntimeRef.Name}}
+}
+
+// Take copies a runtime into the status of a TrainJob. There it is written with the first record of the job, before anything is
+// made of it, and is what the job is run by from then on.
+func (Kind) Take(obj, base manifest.Object) error {
+	tj := obj.(*trainer.TrainJob)
+	var spec *trainer.TrainingRuntimeSpec
+	switch base := base.(type) {
+	case *trainer.TrainingRuntime:
+		spec = &base.Spec
+	case *trainer.ClusterTrainingRuntime:
+		spec = &base.Spec
+	}
+	raw, err := json.Marshal(spec)
+	if err != nil {
+		return fmt.Errorf("copying the %s: %w", runtimeOf(tj), err)
+	}
+	tj.Status.Runtime = &trainer.RuntimeSnapshot{
+		Kind: refKind(tj), Name: base.GetName(), UID: base.GetUID(), Generation: base.GetGeneration(), Spec: runtime.RawExtension{Raw: raw},
+	}
+	return nil
+}
+
+// copyOf is the runtime's spec as the job took it.
+func copyOf(tj *trainer.TrainJob) (*trainer.TrainingRuntimeSpec, error) {
+	spec := &trainer.TrainingRuntimeSpec{}
+	if err := json.Unmarshal(tj.Status.Runtime.Spec.Raw, spec); err != nil {
+		return nil, fmt.Errorf("the copy of the %s cannot be read: %w", runtimeOf(tj), err)
+	}
+	return spec, nil
+}
+
+// served refuses a runtime that asks for what is not served: a job that ran without it would not be the one that was asked for.
+func served(spec *trainer.TrainingRuntimeSpec, tj *trainer.TrainJob) error {
+	ml, set := spec.MLPolicy, spec.Template.Spec
+	if ml == nil {
+		ml = &trainer.MLPolicy{}
+	}
+	var what string
+	switch {
+	case ml.MPI != nil:
+		what = "mlPolicy.mpi"
+	case ml.Flux != nil:
+		what = "mlPolicy.flux"
+	case ml.JAX != nil:
+		what = "mlPolicy.jax"
+	case ml.XGBoost != nil:
+		what = "mlPolicy.xgboost"
+	case spec.PodGroupPolicy != nil:
+		what = "podGroupPolicy"
+	case len(set.VolumeClaimPolicies) > 0:
+		what = "volumeClaimPolicies (create the claim, and name it among the volumes)"
+	case set.FailurePolicy != nil && len(set.FailurePolicy.Rules) > 0:
+		what = "failurePolicy.rules"
+	case set.SuccessPolicy != nil && len(set.SuccessPolicy.TargetReplicatedJobs) > 1:
+		what = "a successPolicy of several steps"
+	}
+	for _, step := range set.ReplicatedJobs {
+		if what == "" && step.Template.Spec.PodFailurePolicy != nil {
+			what = "the podFailurePolicy of step " + step.Name
+		}
+	}
+	if what == "" {
+		return nil
+	}
+	return fmt.Errorf("the %s asks for %s, which is not served yet: use another runtime", runtimeOf(tj), what)
+}
+
+// runtimeOf names a job's runtime as a person does.
+func runtimeOf(tj *trainer.TrainJob) string {
+	if kind := refKind(tj); kind == trainer.TrainingRuntimeKind {
+		return fmt.Sprintf("%s %s/%s", kind, tj.Namespace, tj.Spec.RuntimeRef.Name)
+	}
+	return trainer.ClusterTrainingRuntimeKind + " " + tj.Spec.RuntimeRef.Name
+}
+
+// refKind is the kind of a job's runtime, also of a job that no API server has filled in.
+func refKind(tj *trainer.TrainJob) string {
+	if kind := tj.Spec.RuntimeRef.Kind; kind != nil && *kind != "" {
+		return *kind
+	}
+	return trainer.ClusterTrainingRuntimeKind
+}
+
+// misfit is an error about a job and its runtime.
+func misfit(tj *trainer.TrainJob, format string, args ...any) error {
+	return errors.New("the " + runtimeOf(tj) + " " + fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,108 @@
+package trainjob
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
+	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
+	"github.com/trainyard/trainyard/internal/job"
+	"github.com/trainyard/trainyard/internal/manifest"
+)
+
+// readStatus takes the neutral status out of a TrainJob's. The job's states are its memory; conditions are read only where Trainer
+// itself has ended a job.
+func readStatus(s *trainer.TrainJobStatus, roles []job.Role) job.Status {
+	states := s.States
+	if len(states) == 0 {
+		states = statesOf(s.Conditions)
+	}
+	return manifest.ReadStatus(&kubeflowv1.JobStatus{
+		Conditions: states, ReplicaStatuses: s.ReplicaStatuses, StartTime: s.StartTime, CompletionTime: s.CompletionTime, RunStatus: s.RunStatus,
+	}, roles)
+}
+
+// writeStatus puts the neutral status into a TrainJob's, and leaves there what is not about it.
+func writeStatus(s *trainer.TrainJobStatus, m *manifest.Manifest, status job.Status) {
+	written := manifest.WriteStatus(status, m.Selector)
+	s.States, s.ReplicaStatuses, s.RunStatus = written.Conditions, written.ReplicaStatuses, written.RunStatus
+	s.StartTime, s.CompletionTime = written.StartTime, written.CompletionTime
+	s.Conditions, s.JobsStatus, s.Nodes, s.Selector = conditions(status), nil, 0, ""
+	for _, role := range status.Roles {
+		s.JobsStatus = append(s.JobsStatus, jobStatus(status, role))
+		if role.Role == m.Leader.Role {
+			s.Nodes, s.Selector = role.Active, m.Selector(role.Role)
+		}
+	}
+}
+
+// jobStatus counts a step as the one Job that it would be.
+func jobStatus(s job.Status, role job.RoleStatus) trainer.JobStatus {
+	one := func(is bool) int32 {
+		if is {
+			return 1
+		}
+		return 0
+	}
+	succeeded := role.Size > 0 && int32(len(role.Done)) == role.Size
+	return trainer.JobStatus{
+		Name: role.Role, Active: one(role.Active > 0), Succeeded: one(succeeded), Failed: one(s.Is(job.Failed) && role.Failed > 0),
+		Ready: one(!succeeded && role.Size > 0 && role.Active+int32(len(role.Done)) >= role.Size), Suspended: one(s.Is(job.Suspended)),
+	}
+}
+
+// conditions are those that clients of Trainer know: that a job is suspended, and how it ended.
+func conditions(s job.Status) []metav1.Condition {
+	for _, c := range s.Conditions {
+		if !c.Status {
+			continue
+		}
+		condition := metav1.Condition{
+			Status: metav1.ConditionTrue, Message: c.Message, LastTransitionTime: metav1.NewTime(c.LastTransition), ObservedGeneration: s.ObservedGeneration,
+		}
+		switch c.Type {
+		case job.Suspended:
+			condition.Type, condition.Reason = trainer.TrainJobSuspended, "Suspended"
+		case job.Succeeded:
+			condition.Type, condition.Reason = trainer.TrainJobComplete, "AllJobsCompleted"
+		case job.Failed:
+			condition.Type, condition.Reason = trainer.TrainJobFailed, failedReason(s)
+		default:
+			continue
+		}
+		return []metav1.Condition{condition}
+	}
+	return nil
+}
+
+// failedReason is Trainer's word, or JobSet's, for why a job failed.
+func failedReason(s job.Status) string {
+	if n := len(s.Attempts); n > 0 {
+		switch s.Attempts[n-1].Reason {
+		case job.ReasonDeadlineExceeded:
+			return "DeadlineExceeded"
+		case job.ReasonBackoffLimit:
+			return "ReachedMaxRestarts"
+		case job.ReasonRefused:
+			return "TrainingRuntimeNotSupported"
+		}
+	}
+	return "FailedJobs"
+}
+
+// finished tells whether a job has ended, by us or by Trainer.
+func finished(tj *trainer.TrainJob) bool { return len(statesOf(tj.Status.Conditions)) > 0 }
+
+// statesOf is the end of a job in the words of our states, none if it has not ended.
+func statesOf(conditions []metav1.Condition) []kubeflowv1.JobCondition {
+	types := map[string]kubeflowv1.JobConditionType{trainer.TrainJobComplete: kubeflowv1.JobSucceeded, trainer.TrainJobFailed: kubeflowv1.JobFailed}
+	for _, c := range conditions {
+		if state, ends := types[c.Type]; ends && c.Status == metav1.ConditionTrue {
+			return []kubeflowv1.JobCondition{{
+				Type: state, Status: corev1.ConditionTrue, Reason: c.Reason, Message: c.Message,
+				LastUpdateTime: c.LastTransitionTime, LastTransitionTime: c.LastTransitionTime,
+			}}
+		}
+	}
+	return nil
+}

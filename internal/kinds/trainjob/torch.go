@@ -1,0 +1,140 @@
+package trainjob
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+
+	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
+	"github.com/trainyard/trainyard/internal/job"
+	"github.com/trainyard/trainyard/internal/manifest"
+)
+
+// torch lets the nodes meet at the first of them, and tells each what torchrun wants to know.
+func torch(m *manifest.Manifest, spec *trainer.TrainingRuntimeSpec, tj *trainer.TrainJob) {
+	m.Rendezvous = true
+	node := trainingContainer(m)
+	openPort(node)
+	if e := elasticPolicy(spec.MLPolicy); e != nil {
+		elastic(m, e, tj)
+	}
+	told := map[string][]string{}
+	if injection := spec.MLPolicy.Torch.EnvInjection; injection != nil {
+		for _, target := range injection.Targets {
+			told[target.JobName] = target.ContainerNames
+		}
+	}
+	perNode := processes(node, tj)
+	m.Env = func(r job.Replica) manifest.Env {
+		variables := torchVariables(m, spec.MLPolicy, r, perNode)
+		env := manifest.Env{Named: map[string][]corev1.EnvVar{}}
+		if r.Role == m.Leader.Role {
+			env.Training = variables
+		}
+		for _, container := range told[r.Role] {
+			env.Named[container] = variables
+		}
+		return env
+	}
+}
+
+func torchVariables(m *manifest.Manifest, policy *trainer.MLPolicy, r job.Replica, perNode string) []corev1.EnvVar {
+	host, port := m.Job.PodName(m.Leader), strconv.Itoa(int(trainer.TorchPort))
+	variables := []corev1.EnvVar{{Name: "PET_NPROC_PER_NODE", Value: perNode}}
+	add := func(name, value string) { variables = append(variables, corev1.EnvVar{Name: name, Value: value}) }
+	if e := m.Job.Elastic; e != nil {
+		// The bounds, never the present number, so that scaling restarts nobody.
+		add("PET_NNODES", fmt.Sprintf("%d:%d", e.Min, e.Max))
+		add("PET_RDZV_BACKEND", "c10d")
+		add("PET_RDZV_ENDPOINT", host+":"+port)
+		add("PET_RDZV_ID", string(m.Job.UID))
+		if restarts := maxRestarts(policy); restarts != nil {
+			add("PET_MAX_RESTARTS", strconv.Itoa(int(*restarts)))
+		}
+		return variables
+	}
+	add("PET_NNODES", strconv.Itoa(int(size(m, m.Leader.Role))))
+	add("PET_NODE_RANK", strconv.Itoa(int(r.Index)))
+	add("PET_MASTER_ADDR", host)
+	add("PET_MASTER_PORT", port)
+	return variables
+}
+
+// elastic lets the number of nodes change between its bounds.
+func elastic(m *manifest.Manifest, e *trainer.TorchElasticPolicy, tj *trainer.TrainJob) {
+	one := int32(1)
+	low := *first(e.MinNodes, &one)
+	high := max(*first(e.MaxNodes, &low), low)
+	m.Job.Elastic = &job.Elastic{Role: m.Leader.Role, Min: low, Max: high}
+	m.Job.Scope = job.ScopeReplica
+	m.Job.Success = job.Success{Role: m.Leader.Role, Rule: job.SuccessAny}
+	if len(e.Metrics) > 0 {
+		m.Job.Scaler = &autoscalingv2.HorizontalPodAutoscalerSpec{
+			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{
+				APIVersion: trainer.GroupVersion.String(), Kind: trainer.TrainJobKind, Name: tj.Name,
+			},
+			MinReplicas: &low, MaxReplicas: high, Metrics: e.Metrics,
+		}
+	}
+}
+
+func elasticPolicy(policy *trainer.MLPolicy) *trainer.TorchElasticPolicy {
+	if policy == nil || policy.Torch == nil {
+		return nil
+	}
+	return policy.Torch.ElasticPolicy
+}
+
+// processes is how many processes torchrun starts in each pod: as many as the job says, else one per GPU, else one per CPU that the
+// pod asks for.
+func processes(node *corev1.Container, tj *trainer.TrainJob) string {
+	if t := tj.Spec.Trainer; t != nil && t.NumProcPerNode != nil {
+		return strconv.Itoa(int(*t.NumProcPerNode))
+	}
+	for _, list := range []corev1.ResourceList{node.Resources.Requests, node.Resources.Limits} {
+		for name := range list {
+			if strings.Contains(strings.ToLower(string(name)), "gpu") {
+				return "auto"
+			}
+		}
+	}
+	for _, list := range []corev1.ResourceList{node.Resources.Requests, node.Resources.Limits} {
+		if cpu, ok := list[corev1.ResourceCPU]; ok {
+			return strconv.FormatInt(max(cpu.Value(), 1), 10)
+		}
+	}
+	return "1"
+}
+
+// openPort names the port at which the nodes meet, so that the Services have it.
+func openPort(node *corev1.Container) {
+	for _, p := range node.Ports {
+		if p.ContainerPort == trainer.TorchPort {
+			return
+		}
+	}
+	node.Ports = append(node.Ports, corev1.ContainerPort{ContainerPort: trainer.TorchPort, Protocol: corev1.ProtocolTCP})
+}
+
+// trainingContainer is the container that trains, in the template of the step that does.
+func trainingContainer(m *manifest.Manifest) *corev1.Container {
+	containers := m.Templates[m.Leader.Role].Spec.Containers
+	for i := range containers {
+		if containers[i].Name == trainer.ContainerNode {
+			return &containers[i]
+		}
+	}
+	return nil
+}
+
+func size(m *manifest.Manifest, role string) int32 {
+	for _, r := range m.Job.Roles {
+		if r.Name == role {
+			return m.Job.Size(r)
+		}
+	}
+	return 0
+}

@@ -1,0 +1,101 @@
+// Package trainjob answers what is particular to TrainJobs: they are made from a runtime. Its steps are the roles, those that fetch
+// data before those that train; the job's own spec and others' patches are laid over it; and the framework it names tells the nodes
+// of each other. The runtime is the one the job took a copy of when it was first seen.
+package trainjob
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
+	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
+	"github.com/trainyard/trainyard/internal/job"
+	"github.com/trainyard/trainyard/internal/manifest"
+)
+
+// Kind is the adapter of TrainJobs.
+type Kind struct{}
+
+// Name is the API kind.
+func (Kind) Name() string { return trainer.TrainJobKind }
+
+// Framework is the value of the metrics' label.
+func (Kind) Framework() string { return "trainjob" }
+
+// New is an empty TrainJob.
+func (Kind) New() manifest.Object { return &trainer.TrainJob{} }
+
+// Write puts a status into a TrainJob.
+func (Kind) Write(obj manifest.Object, m *manifest.Manifest, s job.Status) {
+	writeStatus(&obj.(*trainer.TrainJob).Status, m, s)
+}
+
+// Read takes the job out of a TrainJob, which it leaves as it is.
+func (Kind) Read(obj manifest.Object) *manifest.Manifest {
+	tj := obj.(*trainer.TrainJob)
+	m := &manifest.Manifest{
+		Owner: trainer.GroupVersion.WithKind(trainer.TrainJobKind), Templates: map[string]*corev1.PodTemplateSpec{},
+		Env: func(job.Replica) manifest.Env { return manifest.Env{} },
+	}
+	m.Job = job.Job{
+		Kind: trainer.TrainJobKind, Namespace: tj.Namespace, Name: tj.Name, UID: tj.UID, Generation: tj.Generation,
+		Deleting: tj.DeletionTimestamp != nil, Manager: trainer.ManagedByTrainer, ScopeOverride: scopeOverride(tj),
+		Policy: job.RunPolicy{
+			CleanPodPolicy: job.CleanRunning, TTLSecondsAfterFinished: tj.Spec.TTLSecondsAfterFinished,
+			ActiveDeadlineSeconds: tj.Spec.ActiveDeadlineSeconds, Suspend: tj.Spec.Suspend != nil && *tj.Spec.Suspend, ManagedBy: tj.Spec.ManagedBy,
+		},
+	}
+	if tj.Status.Runtime == nil {
+		m.Job.Missing = fmt.Sprintf("waiting for the %s, which does not exist", runtimeOf(tj))
+	} else if err := build(m, tj); err != nil {
+		m.Job.Misfit = err.Error()
+	}
+	m.Status = readStatus(&tj.Status, m.Job.Roles)
+	return m
+}
+
+// build makes the job from its runtime. An error says why the two do not fit.
+func build(m *manifest.Manifest, tj *trainer.TrainJob) error {
+	spec, err := copyOf(tj)
+	if err != nil {
+		return err
+	}
+	if err := served(spec, tj); err != nil {
+		return err
+	}
+	if spec.Template, err = patched(spec.Template, tj); err != nil {
+		return err
+	}
+	if err := overlay(&spec.Template, tj); err != nil {
+		return err
+	}
+	setPolicy(&m.Job.Policy, spec)
+	if err := setSteps(m, spec, tj); err != nil {
+		return err
+	}
+	frameworkOf(spec.MLPolicy).build(m, spec, tj)
+	m.Job.Services = m.ServiceNames()
+	return checkNames(m.Job)
+}
+
+func scopeOverride(tj *trainer.TrainJob) job.Scope {
+	if scope := job.Scope(tj.Annotations[kubeflowv1.AnnotationRestartScope]); scope == job.ScopeJob || scope == job.ScopeReplica {
+		return scope
+	}
+	return ""
+}
+
+// checkNames sees that every pod can have its name.
+func checkNames(j job.Job) error {
+	for _, role := range j.Roles {
+		last := j.Size(role) - 1
+		if j.Elastic != nil && j.Elastic.Role == role.Name {
+			last = j.Elastic.Max - 1
+		}
+		if name := j.PodName(job.Replica{Role: role.Name, Index: last}); len(name) > 63 {
+			return fmt.Errorf("the pod name %s has %d characters, and 63 are the most: use a shorter name for the job", name, len(name))
+		}
+	}
+	return nil
+}
