@@ -6,5 +6,5 @@ import "embed"
 
 // Files are the folders of this package.
 //
-//go:embed crd default manager rbac
+//go:embed crd default manager rbac runtimes
 var Files embed.FS

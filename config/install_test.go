@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,6 +25,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/trainyard/trainyard/api/crds"
+	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
 )
 
 const chartFolder = "../charts/trainyard"
@@ -72,7 +74,7 @@ func helmed(t *testing.T, values map[string]any) installed {
 func decode(t *testing.T, stream string) installed {
 	t.Helper()
 	known := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, apiextensionsv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, apiextensionsv1.AddToScheme, trainer.AddToScheme} {
 		if err := add(known); err != nil {
 			t.Fatal(err)
 		}
@@ -103,6 +105,7 @@ func (all installed) names() []string {
 
 func TestTheChartInstallsWhatKustomizeDoes(t *testing.T) {
 	helm, kustomize := helmed(t, nil), kustomized(t, "default")
+	maps.Copy(kustomize, kustomized(t, "runtimes"))
 	delete(kustomize, "Namespace/trainyard-system") // Helm is told its namespace.
 	for _, name := range kustomize.names() {
 		if strings.HasPrefix(name, "CustomResourceDefinition/") {
@@ -204,7 +207,10 @@ func TestAnOperatorOfOneNamespaceHasNoRightsElsewhere(t *testing.T) {
 	all := helmed(t, map[string]any{"watchNamespace": "team-a"})
 	for name, object := range all {
 		if role, cluster := object.(*rbacv1.ClusterRole); cluster && strings.HasPrefix(name, "ClusterRole/trainyard-operator") {
-			if diff := cmp.Diff([]string{"/nodes get"}, rights(role.Rules)); diff != "" {
+			if diff := cmp.Diff([]string{
+				"/nodes get", "trainer.kubeflow.org/clustertrainingruntimes get", "trainer.kubeflow.org/clustertrainingruntimes list",
+				"trainer.kubeflow.org/clustertrainingruntimes watch",
+			}, rights(role.Rules)); diff != "" {
 				t.Errorf("%s: rights in the whole cluster (-want +got):\n%s", name, diff)
 			}
 		}

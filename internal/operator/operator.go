@@ -18,12 +18,15 @@ import (
 // workers is how many jobs of a kind are looked at at the same time.
 const workers = 4
 
-// Run installs the definitions and runs jobs until ctx ends.
+// Run installs the definitions and the shipped runtimes, and runs jobs until ctx ends.
 func Run(ctx context.Context, config *rest.Config) error {
 	ctrl.SetLogger(klog.Background())
 	config = rest.CopyConfig(config)
 	config.QPS, config.UserAgent = -1, "trainyard-operator"
 	if err := InstallDefinitions(ctx, config); err != nil {
+		return err
+	}
+	if err := InstallRuntimes(ctx, config); err != nil {
 		return err
 	}
 	scheme, err := controller.Scheme()

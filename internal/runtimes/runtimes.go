@@ -1,0 +1,84 @@
+// Package runtimes has the runtimes that come with this program, and finds that of a TrainJob where no cluster can be asked.
+package runtimes
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
+	"github.com/trainyard/trainyard/config"
+	"github.com/trainyard/trainyard/internal/document"
+	"github.com/trainyard/trainyard/internal/kinds"
+	"github.com/trainyard/trainyard/internal/manifest"
+)
+
+// ErrNotFound says that a runtime is neither in a file nor comes with this program.
+var ErrNotFound = errors.New("it is neither in this file nor among those that come with trainyard")
+
+// Shipped are the runtimes that come with this program.
+func Shipped() ([]*trainer.ClusterTrainingRuntime, error) {
+	files, err := fs.Glob(config.Files, "runtimes/torch-*.yaml")
+	if err != nil {
+		return nil, fmt.Errorf("listing the shipped runtimes: %w", err)
+	}
+	var all []*trainer.ClusterTrainingRuntime
+	for _, file := range files {
+		text, err := config.Files.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("reading the shipped runtimes: %w", err)
+		}
+		r := &trainer.ClusterTrainingRuntime{}
+		if err := yaml.UnmarshalStrict(text, r); err != nil {
+			return nil, fmt.Errorf("reading the shipped runtime %s: %w", path.Base(file), err)
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+// Complete gives a job of a file what it is made from: from the same file, or else from what comes with this program. A job that is
+// made from nothing is complete.
+func Complete(kind kinds.Kind, job manifest.Object, file []*document.Document) error {
+	based, ok := kind.(kinds.Based)
+	if !ok {
+		return nil
+	}
+	base := based.Wants(job)
+	if base == nil {
+		return nil
+	}
+	found, err := find(base, file)
+	if err != nil {
+		return err
+	}
+	return based.Take(job, found)
+}
+
+func find(wanted manifest.Object, file []*document.Document) (manifest.Object, error) {
+	_, clusterWide := wanted.(*trainer.ClusterTrainingRuntime)
+	kind := trainer.TrainingRuntimeKind
+	if clusterWide {
+		kind = trainer.ClusterTrainingRuntimeKind
+	}
+	for _, doc := range file {
+		if doc.Object.GetKind() == kind && doc.Object.GetName() == wanted.GetName() {
+			err := runtime.DefaultUnstructuredConverter.FromUnstructured(doc.Object.Object, wanted)
+			return wanted, err
+		}
+	}
+	shipped, err := Shipped()
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range shipped {
+		if clusterWide && r.Name == wanted.GetName() {
+			return r, nil
+		}
+	}
+	return nil, fmt.Errorf("there is no %s %s: %w", kind, wanted.GetName(), ErrNotFound)
+}
