@@ -13,6 +13,7 @@ import (
 	"github.com/trainyard/trainyard/internal/document"
 	"github.com/trainyard/trainyard/internal/kinds"
 	"github.com/trainyard/trainyard/internal/manifest"
+	"github.com/trainyard/trainyard/internal/runtimes"
 )
 
 // addFile adds the flag that names a file of manifests.
@@ -61,14 +62,14 @@ func jobsAmong(file string, docs []*document.Document) ([]jobOfFile, error) {
 		if kind == nil {
 			continue
 		}
-		job, err := readJob(doc, kind)
+		job, err := readJob(doc, kind, docs)
 		if err != nil {
 			return nil, badFile(err)
 		}
 		jobs = append(jobs, job)
 	}
 	if len(jobs) == 0 {
-		return nil, usageError{fmt.Errorf("%s has no training job in it: the kinds are %s", file, strings.Join(kindNames(), " and "))}
+		return nil, usageError{fmt.Errorf("%s has no training job in it: the kinds are %s", file, strings.Join(kindNames(), ", "))}
 	}
 	return jobs, nil
 }
@@ -92,7 +93,7 @@ func kindNames() []string {
 	return names
 }
 
-func readJob(doc *document.Document, kind kinds.Kind) (jobOfFile, error) {
+func readJob(doc *document.Document, kind kinds.Kind, file []*document.Document) (jobOfFile, error) {
 	obj := kind.New()
 	wrong := func(err error) (jobOfFile, error) {
 		return jobOfFile{}, &document.Error{File: doc.File, Line: doc.Node.Line, Err: err}
@@ -108,6 +109,9 @@ func readJob(doc *document.Document, kind kinds.Kind) (jobOfFile, error) {
 			return wrong(errors.New("the job has no name: add metadata.name"))
 		}
 		obj.SetName(obj.GetGenerateName() + "xxxxx")
+	}
+	if err := runtimes.Complete(kind, obj, file); err != nil && !errors.Is(err, runtimes.ErrNotFound) {
+		return wrong(err)
 	}
 	return jobOfFile{doc, kind, kind.Read(obj)}, nil
 }

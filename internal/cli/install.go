@@ -65,19 +65,22 @@ func (i *install) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	slices.SortStableFunc(docs, func(a, b *document.Document) int { return rank(a.Object) - rank(b.Object) })
-	for _, doc := range docs {
-		if err := y.Apply(cmd.Context(), doc.Object); err != nil {
-			return i.explain(err)
-		}
-		out.printf("%s %s\n", strings.ToLower(doc.Object.GetKind()), doc.Object.GetName())
-	}
 	access, err := i.config()
 	if err != nil {
 		return err
 	}
-	if err := operator.AwaitDefinitions(cmd.Context(), access); err != nil {
-		return i.explain(err)
+	slices.SortStableFunc(docs, func(a, b *document.Document) int { return rank(a.Object) - rank(b.Object) })
+	for n, doc := range docs {
+		if err := y.Apply(cmd.Context(), doc.Object); err != nil {
+			return i.explain(err)
+		}
+		out.printf("%s %s\n", strings.ToLower(doc.Object.GetKind()), doc.Object.GetName())
+		if n+1 < len(docs) && (rank(doc.Object) > definitions || rank(docs[n+1].Object) <= definitions) {
+			continue
+		}
+		if err := operator.AwaitDefinitions(cmd.Context(), access); err != nil {
+			return i.explain(err)
+		}
 	}
 	if i.crdOnly {
 		out.printf("The kinds of jobs are served.\n")
@@ -87,13 +90,16 @@ func (i *install) run(cmd *cobra.Command) error {
 	return out.err
 }
 
+// definitions is the rank of the kinds. What comes later may be of them.
+const definitions = 1
+
 // rank is the order of installation: what others stand on comes first.
 func rank(obj *unstructured.Unstructured) int {
 	switch obj.GetKind() {
 	case "Namespace":
 		return 0
 	case "CustomResourceDefinition", "ServiceAccount":
-		return 1
+		return definitions
 	case "Deployment":
 		return 3
 	}
@@ -122,7 +128,7 @@ func (i *install) build() (string, error) {
 	}
 	for file, text := range map[string]string{
 		"/api/crds/kustomization.yaml": "resources:\n" + kinds.String(),
-		"/install/kustomization.yaml":  fmt.Sprintf("resources: [../config/default]\nimages: [{name: trainyard-operator, newName: %q, newTag: %q}]\n", name, tag),
+		"/install/kustomization.yaml":  fmt.Sprintf("resources: [../config/default, ../config/runtimes]\nimages: [{name: trainyard-operator, newName: %q, newTag: %q}]\n", name, tag),
 	} {
 		if err := memory.WriteFile(file, []byte(text)); err != nil {
 			return "", fmt.Errorf("reading what is to be installed: %w", err)

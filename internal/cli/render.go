@@ -48,6 +48,9 @@ func (r *render) run(cmd *cobra.Command) error {
 	}
 	var children []runtime.Object
 	for _, j := range jobs {
+		if lack := j.Job.Missing + j.Job.Misfit; lack != "" {
+			return usageError{fmt.Errorf("%s cannot be rendered: %s", j.Job.Name, lack)}
+		}
 		made, err := r.children(j.Manifest)
 		if err != nil {
 			return err

@@ -237,7 +237,7 @@ func (r *running) submit(ctx context.Context, y *yard.Yard, kind kinds.Kind, obj
 		}
 	}
 	for _, obj := range objects {
-		if obj.GetNamespace() == "" {
+		if namespaced, err := y.IsObjectNamespaced(obj); obj.GetNamespace() == "" && (namespaced || err != nil) {
 			obj.SetNamespace(y.Namespace)
 		}
 	}

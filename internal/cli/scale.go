@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
 	"github.com/trainyard/trainyard/internal/yard"
 )
 
@@ -51,14 +52,22 @@ started anew as another attempt, which is not charged to its retries.`,
 		},
 	}
 	addTarget(cmd, &t)
-	cmd.Flags().StringVar(&role, "role", "worker", "the role to scale")
+	cmd.Flags().StringVar(&role, "role", "", "the role to scale (default worker; of a TrainJob the step that trains)")
 	return cmd
 }
 
 // scaling is the edit that sets a role's replicas, whatever letter case the manifest writes the role in.
 func scaling(j *yard.Job, role string, n int64) ([]byte, error) {
+	if j.Kind.Name() == trainer.TrainJobKind && (role == "" || strings.EqualFold(role, j.Leader.Role)) {
+		role = j.Leader.Role
+	} else if role == "" {
+		role = "worker"
+	}
 	if e := j.Job.Elastic; e != nil && strings.EqualFold(role, e.Role) && (n < int64(e.Min) || n > int64(e.Max)) {
 		return nil, usageError{fmt.Errorf("%s can have %d to %d replicas of %s", j.Job.Name, e.Min, e.Max, e.Role)}
+	}
+	if role == j.Leader.Role && j.Kind.Name() == trainer.TrainJobKind {
+		return fmt.Appendf(nil, `{"spec":{"trainer":{"numNodes":%d}}}`, n), nil
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(j.Object)
 	if err != nil {

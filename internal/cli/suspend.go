@@ -7,6 +7,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
 )
 
 func suspendCommand() *cobra.Command {
@@ -37,6 +39,9 @@ func suspendOrResume(verb, done, short string, suspend bool) *cobra.Command {
 				return out.err
 			}
 			patch := fmt.Appendf(nil, `{"spec":{"runPolicy":{"suspend":%t}}}`, suspend)
+			if j.Kind.Name() == trainer.TrainJobKind {
+				patch = fmt.Appendf(nil, `{"spec":{"suspend":%t}}`, suspend)
+			}
 			if err := y.Patch(cmd.Context(), j.Object, client.RawPatch(types.MergePatchType, patch)); err != nil {
 				return t.explain(err)
 			}

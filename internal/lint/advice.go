@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
+	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
 )
 
 // job is what advice is about, whatever the kind.
@@ -26,6 +27,9 @@ type job struct {
 
 // advise warns of what the API server accepts and a person may not have meant.
 func (c *checker) advise() error {
+	if c.doc.Object.GetKind() == trainer.TrainJobKind {
+		return c.adviseRuntime()
+	}
 	j, err := c.read()
 	if err != nil || j == nil {
 		return err

@@ -58,7 +58,7 @@ func Check(ctx context.Context, file, text string) (problems []Problem, jobs int
 		problems = append(problems, p)
 	}
 	for _, doc := range docs {
-		c := &checker{doc: doc}
+		c := &checker{doc: doc, file: docs}
 		isJob, err := c.check(ctx)
 		if err != nil {
 			return nil, 0, err
@@ -85,6 +85,7 @@ func unjoin(err error) []error {
 // checker looks at one object.
 type checker struct {
 	doc      *document.Document
+	file     []*document.Document
 	problems []Problem
 }
 

@@ -21,8 +21,8 @@ import (
 	"github.com/trainyard/trainyard/api/crds"
 )
 
-// check does with an object what an API server does before it stores it. It answers whether it is a training job: others
-// are another API server's to judge.
+// check does with an object what an API server does before it stores it. It answers whether it is a training job: those of
+// other groups are another API server's to judge.
 func (c *checker) check(ctx context.Context) (isJob bool, err error) {
 	gvk := c.doc.Object.GroupVersionKind()
 	if gvk.Group != "kubeflow.org" && gvk.Group != "trainer.kubeflow.org" {
@@ -40,7 +40,7 @@ func (c *checker) check(ctx context.Context) (isJob bool, err error) {
 	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(s, props, nil); err != nil {
 		return true, fmt.Errorf("reading the definition of %s: %w", gvk.Kind, err)
 	}
-	return true, c.admit(ctx, props)
+	return !strings.HasSuffix(gvk.Kind, "Runtime"), c.admit(ctx, props)
 }
 
 func (c *checker) admit(ctx context.Context, props *apiextensions.JSONSchemaProps) error {
