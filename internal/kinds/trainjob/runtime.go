@@ -97,12 +97,7 @@ func served(spec *trainer.TrainingRuntimeSpec, tj *trainer.TrainJob) error {
 }
 
 // runtimeOf names a job's runtime as a person does.
-func runtimeOf(tj *trainer.TrainJob) string {
-	if kind := refKind(tj); kind == trainer.TrainingRuntimeKind {
-		return fmt.Sprintf("%s %s/%s", kind, tj.Namespace, tj.Spec.RuntimeRef.Name)
-	}
-	return trainer.ClusterTrainingRuntimeKind + " " + tj.Spec.RuntimeRef.Name
-}
+func runtimeOf(tj *trainer.TrainJob) string { return refKind(tj) + " " + tj.Spec.RuntimeRef.Name }
 
 // refKind is the kind of a job's runtime, also of a job that no API server has filled in.
 func refKind(tj *trainer.TrainJob) string {

@@ -1,0 +1,237 @@
+package trainjob
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+
+	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
+	"github.com/trainyard/trainyard/internal/job"
+	"github.com/trainyard/trainyard/internal/manifest"
+)
+
+// step is a step of a runtime with one container.
+func step(name, ancestor, container string, after ...string) jobsetv1alpha2.ReplicatedJob {
+	s := jobsetv1alpha2.ReplicatedJob{Name: name, Template: batchv1.JobTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{trainer.LabelAncestorStep: ancestor}},
+	}}
+	s.Template.Spec.Template.Spec.Containers = []corev1.Container{{Name: container}}
+	for _, name := range after {
+		s.DependsOn = append(s.DependsOn, jobsetv1alpha2.DependsOn{Name: name, Status: jobsetv1alpha2.DependencyComplete})
+	}
+	return s
+}
+
+// read is a TrainJob, changed, as it is made from a runtime of one step that trains, changed.
+func read(t *testing.T, change func(*trainer.TrainJob, *trainer.TrainingRuntimeSpec)) *manifest.Manifest {
+	t.Helper()
+	tj := &trainer.TrainJob{ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: "team", UID: "5d9d"}}
+	tj.Spec.RuntimeRef.Name = "torch"
+	base := &trainer.ClusterTrainingRuntime{ObjectMeta: metav1.ObjectMeta{Name: "torch"}}
+	base.Spec.Template.Spec.ReplicatedJobs = []jobsetv1alpha2.ReplicatedJob{step("node", "trainer", "node")}
+	change(tj, &base.Spec)
+	if err := (Kind{}).Take(tj, base); err != nil {
+		t.Fatal(err)
+	}
+	return Kind{}.Read(tj)
+}
+
+func patch(step string, containers ...trainer.ContainerPatch) []trainer.RuntimePatch {
+	spec := &trainer.JobSpecPatch{Template: &trainer.PodTemplatePatch{Spec: &trainer.PodSpecPatch{Containers: containers}}}
+	return []trainer.RuntimePatch{{Manager: "a.b/c", TrainingRuntimeSpec: &trainer.TrainingRuntimeSpecPatch{Template: &trainer.JobSetTemplatePatch{
+		Spec: &trainer.JobSetSpecPatch{ReplicatedJobs: []trainer.ReplicatedJobPatch{{Name: step, Template: &trainer.JobTemplatePatch{Spec: spec}}}},
+	}}}}
+}
+
+func TestWhatDoesNotFitIsSaid(t *testing.T) {
+	for _, row := range []struct {
+		misfit string
+		change func(*trainer.TrainJob, *trainer.TrainingRuntimeSpec)
+	}{
+		{"", func(*trainer.TrainJob, *trainer.TrainingRuntimeSpec) {}},
+		{"the ClusterTrainingRuntime torch asks for mlPolicy.mpi, which is not served yet: use another runtime",
+			func(_ *trainer.TrainJob, r *trainer.TrainingRuntimeSpec) {
+				r.MLPolicy = &trainer.MLPolicy{MLPolicySource: trainer.MLPolicySource{MPI: &trainer.MPIMLPolicySource{}}}
+			}},
+		{"the ClusterTrainingRuntime torch asks for podGroupPolicy, which is not served yet: use another runtime",
+			func(_ *trainer.TrainJob, r *trainer.TrainingRuntimeSpec) {
+				r.PodGroupPolicy = &trainer.PodGroupPolicy{}
+			}},
+		{"the ClusterTrainingRuntime torch asks for the podFailurePolicy of step node, which is not served yet: use another runtime",
+			func(_ *trainer.TrainJob, r *trainer.TrainingRuntimeSpec) {
+				r.Template.Spec.ReplicatedJobs[0].Template.Spec.PodFailurePolicy = &batchv1.PodFailurePolicy{}
+			}},
+		{"the ClusterTrainingRuntime torch asks for volumeClaimPolicies (create the claim, and name it among the volumes), which is not served yet: use another runtime",
+			func(_ *trainer.TrainJob, r *trainer.TrainingRuntimeSpec) {
+				r.Template.Spec.VolumeClaimPolicies = []jobsetv1alpha2.VolumeClaimPolicy{{}}
+			}},
+		{"the ClusterTrainingRuntime torch has no step with the label trainer.kubeflow.org/trainjob-ancestor-step: trainer: use another runtime",
+			func(_ *trainer.TrainJob, r *trainer.TrainingRuntimeSpec) { r.Template.Spec.ReplicatedJobs = nil }},
+		{"the ClusterTrainingRuntime torch has no container node in its step node: use another runtime",
+			func(_ *trainer.TrainJob, r *trainer.TrainingRuntimeSpec) {
+				r.Template.Spec.ReplicatedJobs[0] = step("node", "trainer", "main")
+			}},
+		{"the ClusterTrainingRuntime torch has no step with the label trainer.kubeflow.org/trainjob-ancestor-step: model-initializer: use another runtime",
+			func(tj *trainer.TrainJob, _ *trainer.TrainingRuntimeSpec) {
+				tj.Spec.Initializer = &trainer.Initializer{Model: &trainer.ModelInitializer{}}
+			}},
+		{"the ClusterTrainingRuntime torch has a step node that waits for data, which it does not have",
+			func(_ *trainer.TrainJob, r *trainer.TrainingRuntimeSpec) {
+				r.Template.Spec.ReplicatedJobs[0] = step("node", "trainer", "node", "data")
+			}},
+		{"the ClusterTrainingRuntime torch has no step launcher, which the patch of a.b/c changes: it has node",
+			func(tj *trainer.TrainJob, _ *trainer.TrainingRuntimeSpec) { tj.Spec.RuntimePatches = patch("launcher") }},
+		{"the ClusterTrainingRuntime torch has no container side in step node, which the patch of a.b/c changes",
+			func(tj *trainer.TrainJob, _ *trainer.TrainingRuntimeSpec) {
+				tj.Spec.RuntimePatches = patch("node", trainer.ContainerPatch{Name: "side"})
+			}},
+		{"the pod name a-name-of-forty-six-characters-is-quite-enough-dataset-initializer-0 has 68 characters, and 63 are the most: use a shorter name for the job",
+			func(tj *trainer.TrainJob, r *trainer.TrainingRuntimeSpec) {
+				tj.Name = "a-name-of-forty-six-characters-is-quite-enough"
+				r.Template.Spec.ReplicatedJobs = append(r.Template.Spec.ReplicatedJobs, step("dataset-initializer", "dataset-initializer", "a"))
+			}},
+	} {
+		t.Run(row.misfit, func(t *testing.T) {
+			if got := read(t, row.change).Job.Misfit; got != row.misfit {
+				t.Errorf("it says %q", got)
+			}
+		})
+	}
+}
+
+func TestPolicyIsTheJobsElseTheRuntimes(t *testing.T) {
+	limit := func(m *manifest.Manifest) int64 { return int64(*m.Job.Policy.BackoffLimit) }
+	for _, row := range []struct {
+		sentence string
+		change   func(*trainer.TrainJob, *trainer.TrainingRuntimeSpec)
+		got      func(*manifest.Manifest) int64
+		want     int64
+	}{
+		{"six retries as Jobs have", func(*trainer.TrainJob, *trainer.TrainingRuntimeSpec) {}, limit, 6},
+		{"those of the step that trains", func(_ *trainer.TrainJob, r *trainer.TrainingRuntimeSpec) {
+			r.Template.Spec.ReplicatedJobs[0].Template.Spec.BackoffLimit = new(int32(5))
+		}, limit, 5},
+		{"before that, those of the JobSet", func(_ *trainer.TrainJob, r *trainer.TrainingRuntimeSpec) {
+			r.Template.Spec.ReplicatedJobs[0].Template.Spec.BackoffLimit = new(int32(5))
+			r.Template.Spec.FailurePolicy = &jobsetv1alpha2.FailurePolicy{MaxRestarts: 4}
+		}, limit, 4},
+		{"before that, the run policy's", func(_ *trainer.TrainJob, r *trainer.TrainingRuntimeSpec) {
+			r.Template.Spec.FailurePolicy = &jobsetv1alpha2.FailurePolicy{MaxRestarts: 4}
+			r.RunPolicy = &trainer.RuntimeRunPolicy{BackoffLimit: new(int32(3))}
+		}, limit, 3},
+		{"before all, torch's", func(_ *trainer.TrainJob, r *trainer.TrainingRuntimeSpec) {
+			r.RunPolicy = &trainer.RuntimeRunPolicy{BackoffLimit: new(int32(3))}
+			r.MLPolicy = &trainer.MLPolicy{MLPolicySource: trainer.MLPolicySource{Torch: &trainer.TorchMLPolicySource{
+				ElasticPolicy: &trainer.TorchElasticPolicy{MinNodes: new(int32(1)), MaxRestarts: new(int32(2))},
+			}}}
+		}, limit, 2},
+		{"the job's deadline", func(tj *trainer.TrainJob, r *trainer.TrainingRuntimeSpec) {
+			tj.Spec.ActiveDeadlineSeconds = new(int64(7))
+			r.RunPolicy = &trainer.RuntimeRunPolicy{ActiveDeadlineSeconds: new(int64(8))}
+		}, func(m *manifest.Manifest) int64 { return *m.Job.Policy.ActiveDeadlineSeconds }, 7},
+		{"the runtime's deadline", func(_ *trainer.TrainJob, r *trainer.TrainingRuntimeSpec) {
+			r.RunPolicy = &trainer.RuntimeRunPolicy{ActiveDeadlineSeconds: new(int64(8))}
+		}, func(m *manifest.Manifest) int64 { return *m.Job.Policy.ActiveDeadlineSeconds }, 8},
+		{"the job's time to live", func(tj *trainer.TrainJob, r *trainer.TrainingRuntimeSpec) {
+			tj.Spec.TTLSecondsAfterFinished = new(int32(0))
+			r.RunPolicy = &trainer.RuntimeRunPolicy{TTLSecondsAfterFinished: new(int32(9))}
+		}, func(m *manifest.Manifest) int64 { return int64(*m.Job.Policy.TTLSecondsAfterFinished) }, 0},
+		{"the runtime's number of nodes", func(_ *trainer.TrainJob, r *trainer.TrainingRuntimeSpec) {
+			r.MLPolicy = &trainer.MLPolicy{NumNodes: new(int32(4))}
+		}, func(m *manifest.Manifest) int64 { return int64(m.Job.Roles[0].Replicas) }, 4},
+		{"the job's number of nodes", func(tj *trainer.TrainJob, r *trainer.TrainingRuntimeSpec) {
+			tj.Spec.Trainer = &trainer.Trainer{NumNodes: new(int32(3))}
+			r.MLPolicy = &trainer.MLPolicy{NumNodes: new(int32(4))}
+		}, func(m *manifest.Manifest) int64 { return int64(m.Job.Roles[0].Replicas) }, 3},
+	} {
+		t.Run(row.sentence, func(t *testing.T) {
+			if got := row.got(read(t, row.change)); got != row.want {
+				t.Errorf("it is %d, want %d", got, row.want)
+			}
+		})
+	}
+}
+
+// A job that waits or runs has no condition, since clients of Trainer take any other than the last ones for not running.
+func TestConditionsAreTrainers(t *testing.T) {
+	day := time.Date(2026, 11, 15, 8, 0, 0, 0, time.UTC)
+	state := func(types ...job.ConditionType) job.Status {
+		var s job.Status
+		for _, name := range types {
+			s.Conditions = append(s.Conditions, job.Condition{Type: name, Status: true, Message: "so it is", LastTransition: day})
+		}
+		return s
+	}
+	for _, row := range []struct {
+		sentence string
+		status   job.Status
+		ended    string
+		want     string // type and reason
+	}{
+		{"created", state(job.Created), "", ""},
+		{"running", state(job.Created, job.Running), "", ""},
+		{"restarting", state(job.Created, job.Restarting), "", ""},
+		{"suspended", state(job.Created, job.Suspended), "", "Suspended Suspended"},
+		{"complete", state(job.Created, job.Succeeded), job.ReasonSucceeded, "Complete AllJobsCompleted"},
+		{"failed", state(job.Created, job.Failed), job.ReasonFailed, "Failed FailedJobs"},
+		{"failed too often", state(job.Created, job.Failed), job.ReasonBackoffLimit, "Failed ReachedMaxRestarts"},
+		{"too late", state(job.Created, job.Failed), job.ReasonDeadlineExceeded, "Failed DeadlineExceeded"},
+		{"never fits", state(job.Created, job.Failed), job.ReasonRefused, "Failed TrainingRuntimeNotSupported"},
+	} {
+		t.Run(row.sentence, func(t *testing.T) {
+			row.status.Attempts = []job.Attempt{{Reason: row.ended}}
+			var got string
+			for _, c := range conditions(row.status) {
+				got += c.Type + " " + c.Reason
+			}
+			if got != row.want {
+				t.Errorf("it is %q, want %q", got, row.want)
+			}
+		})
+	}
+}
+
+// A job that Trainer itself has ended is ended, and wants no runtime any more.
+func TestAJobThatTrainerEndedIsEnded(t *testing.T) {
+	tj := &trainer.TrainJob{}
+	if (Kind{}).Wants(tj) == nil {
+		t.Fatal("a new job wants no runtime")
+	}
+	tj.Status.Conditions = []metav1.Condition{{Type: "Complete", Status: metav1.ConditionTrue, Reason: "AllJobsCompleted"}}
+	if s := (Kind{}).Read(tj).Status; !s.Finished() {
+		t.Errorf("its conditions are %+v", s.Conditions)
+	}
+	if base := (Kind{}).Wants(tj); base != nil {
+		t.Errorf("it wants %s", base.GetName())
+	}
+}
+
+func TestAJobOfAnotherManagerWantsNothing(t *testing.T) {
+	tj := &trainer.TrainJob{}
+	tj.Spec.ManagedBy = new(trainer.ManagedByMultiKueue)
+	if base := (Kind{}).Wants(tj); base != nil {
+		t.Errorf("it wants %s", base.GetName())
+	}
+}
+
+// Each step counts as one Job, whatever its pods.
+func TestStepsCountAsJobs(t *testing.T) {
+	s := job.Status{Roles: []job.RoleStatus{
+		{Role: "data", Size: 1, Done: []int32{0}}, {Role: "node", Size: 3, Active: 2, Done: []int32{1}}, {Role: "late", Size: 2, Active: 1},
+	}}
+	m := &manifest.Manifest{Leader: job.Replica{Role: "node"}}
+	var status trainer.TrainJobStatus
+	writeStatus(&status, m, s)
+	want := []trainer.JobStatus{{Name: "data", Succeeded: 1}, {Name: "node", Active: 1, Ready: 1}, {Name: "late", Active: 1}}
+	if diff := cmp.Diff(want, status.JobsStatus); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if status.Nodes != 2 || status.Selector == "" {
+		t.Errorf("%d nodes, found by %q", status.Nodes, status.Selector)
+	}
+}
