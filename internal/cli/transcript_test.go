@@ -20,6 +20,12 @@ func (t *transcript) Write(p []byte) (int, error) {
 	return t.text.Write(p)
 }
 
+func (t *transcript) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.text.String()
+}
+
 // has tells whether all patterns are found in it.
 func (t *transcript) has(patterns ...string) error {
 	t.mu.Lock()

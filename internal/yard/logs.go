@@ -57,10 +57,10 @@ func (y *Yard) Logs(ctx context.Context, j *Job, q LogQuery) ([]Line, error) {
 			continue
 		}
 		s := newStream(y, j, &pods[i], q, func(l Line) { all = append(all, l) })
-		if restarted(&pods[i], s.container) {
+		if restarts(&pods[i], s.container) > 0 {
 			_ = s.read(ctx, corev1.PodLogOptions{Previous: true}) // a log before the last may be gone
 		}
-		if err := s.read(ctx, corev1.PodLogOptions{}); err != nil && !apierrors.IsBadRequest(err) && !apierrors.IsNotFound(err) {
+		if err := ignoreLost(s.read(ctx, corev1.PodLogOptions{})); err != nil {
 			return nil, fmt.Errorf("reading the log of %s: %w", pods[i].Name, err)
 		}
 	}
@@ -68,13 +68,14 @@ func (y *Yard) Logs(ctx context.Context, j *Job, q LogQuery) ([]Line, error) {
 	return all, nil
 }
 
-func restarted(pod *corev1.Pod, container string) bool {
+// restarts is how often a container was restarted in its pod.
+func restarts(pod *corev1.Pod, container string) int32 {
 	for _, c := range pod.Status.ContainerStatuses {
 		if c.Name == container {
-			return c.RestartCount > 0
+			return c.RestartCount
 		}
 	}
-	return false
+	return 0
 }
 
 // FollowLogs tells each line as it is written, of all pods the job has and will have. It waits for pods, and survives their
@@ -91,7 +92,7 @@ func (y *Yard) FollowLogs(ctx context.Context, j *Job, q LogQuery, tell func(Lin
 	}
 	watching, stopWatching := context.WithCancel(ctx)
 	reading, stopReading := context.WithCancel(context.WithoutCancel(ctx))
-	y.followPods(watching, j, func(pod *corev1.Pod, gone bool) {
+	see := func(pod *corev1.Pod, gone bool) {
 		if !q.wants(pod) {
 			return
 		}
@@ -107,8 +108,16 @@ func (y *Yard) FollowLogs(ctx context.Context, j *Job, q LogQuery, tell func(Lin
 			streams.Go(func() { s.follow(reading) })
 		}
 		s.seen(pod, gone)
-	})
+	}
+	y.followPods(watching, j, see)
 	return func(limit time.Duration) {
+		limited, cancel := context.WithTimeout(reading, limit)
+		defer cancel()
+		if pods, err := y.Pods(limited, j); err == nil { // the watch may be behind, after trouble of the API server
+			for i := range pods {
+				see(&pods[i], false)
+			}
+		}
 		following.Lock()
 		ending = true
 		following.Unlock()
@@ -116,7 +125,7 @@ func (y *Yard) FollowLogs(ctx context.Context, j *Job, q LogQuery, tell func(Lin
 		go func() { streams.Wait(); close(done) }()
 		select {
 		case <-done:
-		case <-time.After(limit):
+		case <-limited.Done():
 		}
 		stopReading()
 		stopWatching()
@@ -138,6 +147,8 @@ type stream struct {
 	changed              chan struct{}
 	mu                   sync.Mutex
 	started, ended, gone bool
+	// restarts is how often the container was restarted in its pod, as far as its log is told.
+	restarts int32
 }
 
 func newStream(y *Yard, j *Job, pod *corev1.Pod, q LogQuery, tell func(Line)) *stream {
@@ -154,8 +165,17 @@ func newStream(y *Yard, j *Job, pod *corev1.Pod, q LogQuery, tell func(Line)) *s
 	return s
 }
 
-// seen notes how the pod is.
+// seen is the watch's word on how the pod is.
 func (s *stream) seen(pod *corev1.Pod, gone bool) {
+	s.note(pod, gone)
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+}
+
+// note keeps how the pod is. What has happened to it has happened, whatever an older look says.
+func (s *stream) note(pod *corev1.Pod, gone bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range pod.Status.ContainerStatuses {
@@ -165,10 +185,6 @@ func (s *stream) seen(pod *corev1.Pod, gone bool) {
 	}
 	s.gone = s.gone || gone
 	s.ended = s.ended || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-	select {
-	case s.changed <- struct{}{}:
-	default:
-	}
 }
 
 func (s *stream) state() (started, ended, gone bool) {
@@ -184,21 +200,17 @@ const again = 200 * time.Millisecond
 func (s *stream) follow(ctx context.Context) {
 	for ctx.Err() == nil {
 		started, ended, gone := s.state()
-		if gone {
+		if gone || ended && !started {
 			return // the name may be another pod's by now
 		}
-		if !started && !ended {
+		if !started {
 			select {
 			case <-s.changed:
 			case <-ctx.Done():
 			}
 			continue
 		}
-		if !started {
-			return
-		}
-		err := s.read(ctx, corev1.PodLogOptions{Follow: !ended})
-		if ended && (err == nil || apierrors.IsNotFound(err)) {
+		if err := s.whole(ctx); ended && err == nil {
 			return
 		}
 		select {
@@ -207,6 +219,39 @@ func (s *stream) follow(ctx context.Context) {
 		case <-ctx.Done():
 		}
 	}
+}
+
+// whole reads the log as far as it is written: what the container wrote before it was restarted in its pod, where that was
+// missed, then what it writes now. The watch may be behind on restarts, so the pod is looked at first.
+func (s *stream) whole(ctx context.Context) error {
+	pod, err := s.yard.Core.CoreV1().Pods(s.pod.Namespace).Get(ctx, s.pod.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		s.note(s.pod, true)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s.note(pod, pod.UID != s.pod.UID)
+	_, ended, gone := s.state()
+	if gone {
+		return nil
+	}
+	if n := restarts(pod, s.container); n > s.restarts {
+		if err := ignoreLost(s.read(ctx, corev1.PodLogOptions{Previous: true})); err != nil {
+			return err
+		}
+		s.restarts = n
+	}
+	return ignoreLost(s.read(ctx, corev1.PodLogOptions{Follow: !ended}))
+}
+
+// ignoreLost leaves out that a log is not there, or not any more.
+func ignoreLost(err error) error {
+	if apierrors.IsBadRequest(err) || apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
 }
 
 // read tells the lines that were not told yet.
@@ -223,7 +268,7 @@ func (s *stream) read(ctx context.Context, options corev1.PodLogOptions) error {
 	lines, told := bufio.NewReader(log), s.last
 	for {
 		text, err := lines.ReadString('\n')
-		if text != "" {
+		if text != "" && (err == nil || err == io.EOF) { // else it may be half a line, which is read again
 			s.line(strings.TrimSuffix(text, "\n"), told)
 		}
 		if err == io.EOF {
