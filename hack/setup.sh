@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs the Debian packages that the demo and the tests use, where they are missing.
 set -eu
-want="python3-torch python3-numpy"
+want="python3-torch python3-numpy tmux"
 missing=""
 for package in $want; do
 	dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing="$missing $package"

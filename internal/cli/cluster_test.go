@@ -1,21 +1,15 @@
 package cli_test
 
 import (
-	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
-
-	"github.com/creack/pty"
 
 	"github.com/trainyard/trainyard/internal/operator"
 	"github.com/trainyard/trainyard/internal/testing/local"
@@ -103,53 +97,6 @@ func TestRunEndsWithTheJobsOutcome(t *testing.T) {
 	}
 }
 
-func TestRunTellsMachinesInJSON(t *testing.T) {
-	t.Parallel()
-	d := newDesk(t)
-	o := finish(d, d.run("echo one", "--name=machine", "-o=json"))
-	d.expect(o, 0)
-	var types []string
-	for line := range strings.Lines(o.Stdout) {
-		var event struct{ Type, Text, State string }
-		if err := json.Unmarshal([]byte(line), &event); err != nil {
-			t.Fatalf("%v: %s", err, line)
-		}
-		types = append(types, event.Type)
-	}
-	if all := strings.Join(types, " "); !strings.HasPrefix(all, "submitted ") || !strings.Contains(all, "log") || !strings.HasSuffix(all, " summary") {
-		t.Errorf("events: %s", all)
-	}
-}
-
-// In a terminal there is a live line, and Ctrl-C stops the job gracefully.
-func TestCtrlCInATerminal(t *testing.T) {
-	t.Parallel()
-	d := newDesk(t)
-	cmd := d.run(`trap 'echo bye; exit 0' TERM; echo ready; while true; do sleep 0.1; done`, "--name=patient", "--deadline=1h", "--retries=2")
-	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 120})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer terminal.Close() //nolint:errcheck // the test is over
-	seen := &transcript{}
-	ended := make(chan error, 1)
-	go func() {
-		_, _ = io.Copy(seen, bufio.NewReader(terminal)) // ends with an error when the other side is closed
-		ended <- cmd.Wait()
-	}()
-	d.Eventually("the live line", func() error {
-		return seen.has("ready", `patient · running · 1/1 ready · attempt 1 of 3 · \d+s · (1h|59m\d*s?) to the deadline`)
-	})
-	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
-	<-ended
-	if err := seen.has("bye", "patient is stopped"); err != nil || cmd.ProcessState.ExitCode() != 130 {
-		t.Errorf("exit code %d, %v", cmd.ProcessState.ExitCode(), err)
-	}
-	d.expect(d.types("get", "patient"), 1, "there is no such job as patient")
-}
-
 func TestLookingAtJobs(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -174,6 +121,46 @@ func TestLookingAtJobs(t *testing.T) {
 	d.Eventually("one replica is ready", func() error { return found(d.types("get", "demo").Stdout, "Running", "1/1") })
 	d.expect(d.types("delete", "demo"), 0, "demo is deleted")
 	d.expect(d.types("get"), 0, "There are no jobs in namespace")
+}
+
+// A Worker that holds memory and one that computes.
+func TestTopShowsWhatReplicasUse(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	file := filepath.Join(t.TempDir(), "job.yaml")
+	write(t, file, job("busy", 2, "[ $RANK = 0 ] || while :; do :; done; head -c 64M /dev/zero | tail -c 64M | sleep 600"))
+	d.expect(d.types("submit", "-f", file), 0)
+	d.Eventually("figures", func() error {
+		o := d.types("top", "busy")
+		for _, row := range []string{`^JOB +REPLICA +NODE +CPU +MEMORY +GPUS$`, `^busy +worker-0 +trainyard +\d+m +(6[4-9]|[789]\d|\d{3,})Mi +0$`, `^busy +worker-1 +trainyard +[1-9]\d*m +\d+Mi +0$`} {
+			if !regexp.MustCompile(`(?m)` + row).MatchString(o.Stdout) {
+				return fmt.Errorf("no %q in\n%s%s", row, o.Stdout, o.Stderr)
+			}
+		}
+		return nil
+	})
+}
+
+// Under the name kubectl-trainyard it is a plugin of kubectl, which finds it in PATH.
+func TestKubectlsPlugin(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	executable, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := t.TempDir()
+	if err := os.Symlink(executable, filepath.Join(bin, pluginName)); err != nil {
+		t.Fatal(err)
+	}
+	kubectl := func(args ...string) local.Outcome {
+		cmd := local.CLI(append([]string{"kubectl", "trainyard"}, args...)...)
+		cmd.Env = append(os.Environ(), "KUBECONFIG="+local.Shared(t).Kubeconfig(), "PATH="+bin+":"+os.Getenv("PATH"))
+		return finish(d, cmd)
+	}
+	d.expect(kubectl("get", "-n", d.Namespace), 0, "^There are no jobs in namespace "+d.Namespace+`\.$`)
+	d.expect(kubectl("why", "-n", d.Namespace, "nobody"), 1, "^trainyard: there is no such job as nobody")
+	d.expect(kubectl("why"), 2, "no job is named")
 }
 
 func TestWhyAJobDoesNotRun(t *testing.T) {

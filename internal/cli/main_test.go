@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/trainyard/trainyard/internal/cli"
@@ -10,11 +11,14 @@ import (
 	"github.com/trainyard/trainyard/internal/testing/local"
 )
 
-// trainyardName is what the test binary is called when it is to be trainyard.
-const trainyardName = "trainyard-test-cli"
+// What the test binary is called when it is to be trainyard, and as kubectl's plugin.
+const (
+	trainyardName = "trainyard-test-cli"
+	pluginName    = "kubectl-trainyard"
+)
 
 func TestMain(m *testing.M) {
-	if os.Args[0] == trainyardName {
+	if name := filepath.Base(os.Args[0]); name == trainyardName || name == pluginName {
 		os.Exit(cli.Run(os.Args))
 	}
 	local.Main(m, cluster.Addon{Name: cli.OperatorAddon, Run: operator.Run})

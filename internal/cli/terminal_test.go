@@ -1,0 +1,113 @@
+package cli_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/trainyard/trainyard/internal/testing/local"
+)
+
+// terminal is a person's, by tmux: what is typed goes to the foreground as keys do, and what is seen is what the screen shows.
+type terminal struct {
+	*testing.T
+	socket string
+}
+
+// openTerminal runs trainyard with these arguments in a terminal of 30 lines.
+func openTerminal(t *testing.T, args ...string) terminal {
+	t.Helper()
+	executable, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// tmux starts programs by their path alone, and ours goes by its name.
+	named := filepath.Join(t.TempDir(), trainyardName)
+	if err := os.Symlink(executable, named); err != nil {
+		t.Fatal(err)
+	}
+	term := terminal{t, filepath.Join(t.TempDir(), "tmux")}
+	term.tmux(append([]string{"-f", "/dev/null", "new-session", "-d", "-x", "120", "-y", "30", "-s", "desk", ";",
+		"set-option", "-g", "remain-on-exit", "on", ";", "respawn-pane", "-k", "--", named}, args...)...)
+	t.Cleanup(func() { term.tmux("kill-server") })
+	return term
+}
+
+func (t terminal) tmux(args ...string) string {
+	t.Helper()
+	out, err := exec.Command("tmux", append([]string{"-S", t.socket}, args...)...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("tmux %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// press sends a key.
+func (t terminal) press(key string) {
+	t.Helper()
+	t.tmux("send-keys", "-t", "desk", key)
+}
+
+// sees waits until the screen, or what has scrolled off it, shows all patterns.
+func (t terminal) sees(patterns ...string) {
+	t.Helper()
+	(&local.World{TB: t.T}).Eventually("the screen", func() error {
+		shown := t.tmux("capture-pane", "-p", "-t", "desk", "-S", "-")
+		for _, pattern := range patterns {
+			if !regexp.MustCompile(`(?m)` + pattern).MatchString(shown) {
+				return fmt.Errorf("no %q on it:\n%s", pattern, shown)
+			}
+		}
+		return nil
+	})
+}
+
+// ends waits for the program's end and checks its exit code.
+func (t terminal) ends(code int) {
+	t.Helper()
+	(&local.World{TB: t.T}).Eventually("the program's end", func() error {
+		if got, want := strings.TrimSpace(t.tmux("list-panes", "-t", "desk", "-F", "#{pane_dead} #{pane_dead_status}")), fmt.Sprintf("1 %d", code); got != want {
+			return fmt.Errorf("it is %q, want %q; the screen:\n%s", got, want, t.tmux("capture-pane", "-p", "-t", "desk", "-S", "-"))
+		}
+		return nil
+	})
+}
+
+// The cluster is the run's own here: Ctrl-C, which reaches all that the terminal started, must not take it from under the job.
+func TestCtrlCOnceStopsTheJobGracefully(t *testing.T) {
+	t.Parallel()
+	term := openTerminal(t, "run", "--data-dir="+t.TempDir(), "--name=patient", "--deadline=1h", "--retries=2", "--",
+		"sh", "-c", `trap 'echo bye; exit 0' TERM; echo ready; while true; do sleep 0.1; done`)
+	term.sees(`^worker-0 \| ready$`, `^patient · running · 1/1 ready · attempt 1 of 3 · \d+s · (1h|59m\d*s?) to the deadline$`)
+	term.press("C-c")
+	term.ends(130)
+	term.sees(`^» stopping patient; Ctrl-C again stops it at once\.$`, `^worker-0 \| bye$`, `^» patient is stopped\.$`)
+}
+
+// The job ignores that it is to end, and has an hour for it.
+func TestCtrlCTwiceStopsTheJobAtOnce(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	file := filepath.Join(t.TempDir(), "job.yaml")
+	write(t, file, strings.Replace(job("stubborn", 1, "trap '' TERM; echo ready; while true; do sleep 0.1; done"),
+		"terminationGracePeriodSeconds: 1", "terminationGracePeriodSeconds: 3600", 1))
+	term := openTerminal(t, "run", "-f", file, "--namespace="+d.Namespace, "--kubeconfig="+local.Shared(t).Kubeconfig())
+	term.sees(`^worker-0 \| ready$`)
+	term.press("C-c")
+	term.sees(`^stopping · Ctrl-C again stops it at once$`)
+	term.press("C-c")
+	term.ends(130)
+	d.Eventually("nothing is left", func() error {
+		if o := d.types("get", "stubborn"); o.Code != 1 {
+			return fmt.Errorf("the job is there:\n%s", o.Stdout)
+		}
+		return nil
+	})
+	if pods := d.Kubectl("get", "pods", "-o", "name"); pods != "" {
+		t.Errorf("left: %s", pods)
+	}
+}
