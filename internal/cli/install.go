@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
@@ -71,7 +72,9 @@ func (i *install) run(cmd *cobra.Command) error {
 	}
 	slices.SortStableFunc(docs, func(a, b *document.Document) int { return rank(a.Object) - rank(b.Object) })
 	for n, doc := range docs {
-		if err := y.Apply(cmd.Context(), doc.Object); err != nil {
+		if err := y.Apply(cmd.Context(), doc.Object); apierrors.IsForbidden(err) {
+			return fmt.Errorf("%w; installing needs the rights of a cluster's administrator", err)
+		} else if err != nil {
 			return i.explain(err)
 		}
 		out.printf("%s %s\n", strings.ToLower(doc.Object.GetKind()), doc.Object.GetName())

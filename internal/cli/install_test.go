@@ -1,0 +1,70 @@
+package cli_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/trainyard/trainyard/internal/cluster"
+	"github.com/trainyard/trainyard/internal/testing/local"
+)
+
+// TestInstall is about a cluster that has never heard of training jobs. It has no node: that objects are there is what counts.
+func TestInstall(t *testing.T) {
+	t.Parallel()
+	api, err := cluster.StartAPI(t.Context(), cluster.APIOptions{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(api.Stop)
+	d := desk{&local.World{TB: t}}
+	admin, somebody := kubeconfig(t, api, ""), kubeconfig(t, api, "somebody")
+	trainyard := func(kubeconfig string, args ...string) local.Outcome {
+		cmd := &exec.Cmd{Path: "/proc/self/exe", Args: append([]string{trainyardName}, args...), Env: append(os.Environ(), "KUBECONFIG="+kubeconfig)}
+		return finish(d, cmd)
+	}
+	d.expect(trainyard(admin, "get"), 1, "^trainyard: the cluster knows no training jobs: `trainyard install` brings the operator$")
+	d.expect(trainyard(somebody, "install", "--image=here/operator:1"), 1,
+		`^trainyard: applying Namespace trainyard-system: .*User "somebody" cannot patch .*; installing needs the rights of a cluster's administrator$`)
+
+	d.expect(trainyard(admin, "install", "--image=here/operator:1"), 0, "^namespace trainyard-system$",
+		"^customresourcedefinition pytorchjobs.kubeflow.org$", "^clusterrole ", "^deployment trainyard-operator$",
+		`^The kinds of jobs are served, and the operator is starting in namespace trainyard-system\.$`)
+	d.expect(trainyard(admin, "kubectl", "get", "deployment", "--namespace=trainyard-system", "-o", "yaml"), 0, "image: here/operator:1$")
+	d.expect(trainyard(admin, "get"), 0, "^There are no jobs in namespace default.$")
+
+	versions := func() string {
+		return trainyard(admin, "kubectl", "get", "crds,clusterroles,clusterrolebindings,namespaces,deployments,serviceaccounts,roles,rolebindings,services",
+			"--all-namespaces", "-o", `jsonpath={range .items[*]}{.kind} {.metadata.name} {.metadata.generation} {.metadata.resourceVersion}{"\n"}{end}`).Stdout
+	}
+	before := versions()
+	d.expect(trainyard(admin, "install", "--image=here/operator:1"), 0)
+	if after := versions(); after != before || before == "" {
+		t.Errorf("a second installation changes objects:\n%s\n%s", before, after)
+	}
+	d.expect(trainyard(admin, "install", "--image=here/operator:2"), 0)
+	d.expect(trainyard(admin, "kubectl", "get", "deployment", "--namespace=trainyard-system", "-o", "yaml"), 0, "image: here/operator:2$")
+}
+
+// kubeconfig leads to an API server, as its administrator or as somebody whom the administrator plays.
+func kubeconfig(t *testing.T, api *cluster.API, as string) string {
+	t.Helper()
+	config := api.RESTConfig()
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	err := clientcmd.WriteToFile(clientcmdapi.Config{
+		Clusters: map[string]*clientcmdapi.Cluster{"c": {Server: config.Host, CertificateAuthorityData: config.CAData}},
+		AuthInfos: map[string]*clientcmdapi.AuthInfo{
+			"u": {ClientCertificateData: config.CertData, ClientKeyData: config.KeyData, Impersonate: as},
+		},
+		Contexts:       map[string]*clientcmdapi.Context{"x": {Cluster: "c", AuthInfo: "u"}},
+		CurrentContext: "x",
+	}, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
