@@ -66,14 +66,10 @@ func command(args []string) *cobra.Command {
 		Short:         "Run distributed training jobs on this machine or on any Kubernetes cluster",
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          knownCommand,
 
 		SuggestionsMinimumDistance: 2,
-		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%w; `%s --help` lists the flags", err, cmd.CommandPath())}
-	})
+	root.SetFlagErrorFunc(badFlag)
 	if flag := pflag.CommandLine.Lookup("version"); flag != nil {
 		flag.Hidden = true // one of Kubernetes' components', which are linked in
 	}
@@ -88,7 +84,27 @@ func command(args []string) *cobra.Command {
 	group(root, groupLocal, upCommand(), kubectlCommand(args))
 	root.AddCommand(installCommand(), flyteCommand(), versionCommand())
 	root.SetArgs(args)
+	root.InitDefaultCompletionCmd(args...)
+	for _, cmd := range append(root.Commands(), root) {
+		if cmd.HasSubCommands() && !cmd.Runnable() {
+			cmd.Args, cmd.RunE = knownCommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
+	}
 	return root
+}
+
+// badFlag says what is wrong with a flag, and what would be right.
+func badFlag(cmd *cobra.Command, err error) error {
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) {
+		switch flag := invalid.GetFlag(); flag.Value.Type() {
+		case "int32":
+			return usageError{fmt.Errorf("--%s %s: use a number", flag.Name, invalid.GetValue())}
+		case "duration":
+			return usageError{fmt.Errorf("--%s %s: use a time, as in 90s or 2h", flag.Name, invalid.GetValue())}
+		}
+	}
+	return usageError{fmt.Errorf("%w; `%s --help` lists the flags", err, cmd.CommandPath())}
 }
 
 func group(root *cobra.Command, id string, commands ...*cobra.Command) {
@@ -106,7 +122,7 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		return usageError{fmt.Errorf("there is no command %q: did you mean %s?", args[0], strings.Join(near, " or "))}
 	}
-	return usageError{fmt.Errorf("there is no command %q: `trainyard --help` lists them", args[0])}
+	return usageError{fmt.Errorf("there is no command %q: `%s --help` lists them", args[0], cmd.CommandPath())}
 }
 
 // defaultDataDir is where the local cluster is kept unless a person says otherwise.

@@ -19,8 +19,6 @@ func flyteCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "flyte",
 		Short: "See what Flyte makes of a task and of a job",
-		Args:  noArguments,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(flyteRenderCommand(), flyteLintCommand(), flyteStatusCommand())
 	return cmd

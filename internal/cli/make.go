@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -26,8 +27,9 @@ type recipe struct {
 	env                              []string
 }
 
-func (r *recipe) add(cmd *cobra.Command) {
-	flags := cmd.Flags()
+// flags are those that make the job.
+func (r *recipe) flags() *pflag.FlagSet {
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	flags.StringVar(&r.name, "name", "", "the job's name (default: the script's, with something to tell runs apart)")
 	flags.StringVar(&r.nodes, "nodes", "1", "how many replicas; 1:4 for an elastic job of one to four")
 	flags.StringVar(&r.nproc, "nproc", "", "training processes in each replica, started by torchrun: a number, auto, cpu or gpu")
@@ -38,6 +40,17 @@ func (r *recipe) add(cmd *cobra.Command) {
 	flags.StringArrayVar(&r.env, "env", nil, "a variable for the training, as in --env EPOCHS=3; may be repeated")
 	flags.Int32Var(&r.gpus, "gpus", 0, "GPUs for each replica")
 	flags.StringVar(&r.image, "image", "", "the container image; the local cluster needs none")
+	return flags
+}
+
+// given is the first flag of these that was set on a command line, empty if none was.
+func (*recipe) given(cmd *cobra.Command) (name string) {
+	(&recipe{}).flags().VisitAll(func(f *pflag.Flag) {
+		if name == "" && cmd.Flags().Changed(f.Name) {
+			name = f.Name
+		}
+	})
+	return name
 }
 
 // job is the manifest that the flags and the command make.

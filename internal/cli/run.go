@@ -54,8 +54,8 @@ wrong usage. Ctrl-C once stops the job gracefully (exit code 130), twice at once
 	}
 	addFile(cmd, &r.file)
 	addTarget(cmd, &r.target)
-	r.add(cmd)
 	flags := cmd.Flags()
+	flags.AddFlagSet(r.flags())
 	flags.StringVar(&r.dataDir, "data-dir", "", "the local cluster's directory (default ~/.local/share/trainyard)")
 	flags.StringVarP(&r.output, "output", "o", "text", "text, or json: a line for each thing that happens")
 	flags.BoolVar(&r.dryRun, "dry-run", false, "print the manifest and do nothing")
@@ -122,6 +122,9 @@ func (r *running) objects(cmd *cobra.Command, command []string) ([]*unstructured
 	case r.file == "":
 		job, err := r.job(command)
 		return []*unstructured.Unstructured{job}, pytorch.Kind{}, err
+	}
+	if flag := r.given(cmd); flag != "" {
+		return nil, nil, usageError{fmt.Errorf("--%s is for a command: with -f the manifest says it", flag)}
 	}
 	return objectsOf(cmd, r.file)
 }
