@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -113,7 +114,6 @@ func (f *follower) change(next *yard.Job) {
 	if f.first == nil {
 		f.first = is.LastFailure
 	}
-	state := f.story().State()
 	switch {
 	case f.stopping || next.Gone:
 	case is.Retries+is.Disruptions > was.Retries+was.Disruptions && is.LastFailure != nil && !is.Finished():
@@ -122,8 +122,8 @@ func (f *follower) change(next *yard.Job) {
 		f.tell("running", "%s is running, %s ready.", next.Job.Name, is.Ready)
 	case is.Is(job.Suspended) && !was.Is(job.Suspended):
 		f.tell("suspended", "%s is suspended.", next.Job.Name)
-	case is.Message != was.Message && is.Message != "" && !is.Finished() && f.screen.width == 0:
-		f.tell("waiting", "%s is %s: %s.", next.Job.Name, state, is.Message)
+	case is.Message != was.Message && is.Message != "" && !is.Finished():
+		f.tell("waiting", "%s is %s: %s.", next.Job.Name, strings.ToLower(f.story().State()), strings.TrimRight(is.Message, "."))
 	}
 	f.screen.keep(f.live())
 }

@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -169,7 +170,8 @@ func restartsInPlace(pod *corev1.Pod, end *corev1.ContainerStateTerminated) bool
 func waitsFor(pod *corev1.Pod, container string) string {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			return fmt.Sprintf("it cannot be scheduled: %s", head(c.Message, 200))
+			reason, _, _ := strings.Cut(c.Message, ". ") // what the scheduler says further on is of preemption, and helps nobody
+			return fmt.Sprintf("it cannot be scheduled: %s", head(reason, 200))
 		}
 	}
 	for _, c := range append(append([]corev1.ContainerStatus{}, pod.Status.InitContainerStatuses...), trainingStatus(pod, container)) {

@@ -62,7 +62,7 @@ func TestAlwaysSucceedsOnce(t *testing.T) {
 
 func TestWaiting(t *testing.T) {
 	unschedulable := func(p *corev1.Pod) {
-		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/3 nodes"}}
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/3 nodes: 3 Insufficient cpu. preemption: 0/3 nodes."}}
 		p.Status.ContainerStatuses = nil
 	}
 	for _, row := range []struct {
@@ -72,7 +72,7 @@ func TestWaiting(t *testing.T) {
 	}{
 		{"running: for nothing", func(*corev1.Pod) {}, ""},
 		{"starting: nothing worth telling", waits("ContainerCreating"), ""},
-		{"no room", unschedulable, "it cannot be scheduled: 0/3 nodes"},
+		{"no room", unschedulable, "it cannot be scheduled: 0/3 nodes: 3 Insufficient cpu"},
 		{"no image, first said one way", waits("ErrImagePull"), "the image  of container pytorch cannot be pulled"},
 		{"no image, then another: the same words", waits("ImagePullBackOff"), "the image  of container pytorch cannot be pulled"},
 		{"anything else in Kubernetes' words", waits("CreateContainerConfigError"), "container pytorch cannot start: CreateContainerConfigError: why"},
