@@ -2,17 +2,14 @@ package cli
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/trainyard/trainyard/internal/testing/golden"
 )
-
-var update = flag.Bool("update", false, "write what the commands print as they print it now")
 
 // TestTranscripts: in testdata/*.txt a line that begins with "$ trainyard" is typed, and below stands what is printed, with
 // "2> " before each line of standard error and the exit code, where it is not 0, at the end.
@@ -37,14 +34,7 @@ func TestTranscripts(t *testing.T) {
 				}
 			}
 			got = strings.TrimSuffix(got, "\n")
-			if *update {
-				err = os.WriteFile(file, []byte(got), 0o644)
-			} else if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("other output (-want +got):\n%s", diff)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			golden.Check(t, file, got)
 		})
 	}
 }

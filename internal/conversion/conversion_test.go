@@ -1,7 +1,6 @@
 package conversion
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,9 +11,8 @@ import (
 
 	"github.com/trainyard/trainyard/internal/document"
 	"github.com/trainyard/trainyard/internal/lint"
+	"github.com/trainyard/trainyard/internal/testing/golden"
 )
-
-var update = flag.Bool("update", false, "write the conversions as they are now")
 
 // TestConversions shows what becomes of each testdata/<name>.yaml, in <name>.v1.txt: the notes, a bar, the new text. The new
 // text has no errors, and nothing is left to convert in it.
@@ -31,19 +29,7 @@ func TestConversions(t *testing.T) {
 			}
 			notes, converted := convert(t, string(text))
 			got := notes + "----\n" + converted
-			golden := strings.TrimSuffix(file, ".yaml") + ".v1.txt"
-			if *update {
-				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("another conversion (-want +got):\n%s", diff)
-			}
+			golden.Check(t, strings.TrimSuffix(file, ".yaml")+".v1.txt", got)
 			if _, again := convert(t, converted); again != converted {
 				t.Errorf("converting twice changes it:\n%s", cmp.Diff(converted, again))
 			}

@@ -1,17 +1,14 @@
 package lint
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/trainyard/trainyard/internal/testing/golden"
 )
-
-var update = flag.Bool("update", false, "write the problems as they are found now")
 
 // TestProblems shows, for each testdata/<name>.yaml, every problem of it: they stand in <name>.txt.
 func TestProblems(t *testing.T) {
@@ -34,19 +31,7 @@ func TestProblems(t *testing.T) {
 			for _, p := range problems {
 				got += p.String() + "\n"
 			}
-			golden := strings.TrimSuffix(file, ".yaml") + ".txt"
-			if *update {
-				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("other problems (-want +got):\n%s", diff)
-			}
+			golden.Check(t, strings.TrimSuffix(file, ".yaml")+".txt", got)
 		})
 	}
 }

@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"encoding/xml"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,9 +17,8 @@ import (
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
 	"github.com/trainyard/trainyard/internal/kinds"
 	"github.com/trainyard/trainyard/internal/manifest"
+	"github.com/trainyard/trainyard/internal/testing/golden"
 )
-
-var update = flag.Bool("update", false, "write the lives as they are now")
 
 var pace = Pace{Starts: 2 * time.Second, Stops: time.Second, Trains: 10 * time.Minute, Limit: 24 * time.Hour}
 
@@ -37,21 +35,13 @@ func TestLives(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			head, want, _ := strings.Cut(string(text), "----\n")
+			head, _, _ := strings.Cut(string(text), "----\n")
 			spec, script, _ := strings.Cut(head, "\n\n")
 			life, err := Live(parseJob(t, spec), parseScript(t, script), pace)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if *update {
-				if err := os.WriteFile(file, []byte(head+"----\n"+life.String()), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if diff := cmp.Diff(want, life.String()); diff != "" {
-				t.Errorf("the life goes differently (-told +now):\n%s", diff)
-			}
+			golden.Check(t, file, head+"----\n"+life.String())
 		})
 	}
 }

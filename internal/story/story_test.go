@@ -1,21 +1,16 @@
 package story
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainyard/trainyard/internal/job"
+	"github.com/trainyard/trainyard/internal/testing/golden"
 )
-
-var update = flag.Bool("update", false, "write the stories as they are told now")
 
 var day = time.Date(2026, 11, 15, 8, 0, 0, 0, time.UTC)
 
@@ -95,19 +90,7 @@ func TestStories(t *testing.T) {
 		}
 		got += "\n"
 	}
-	golden := filepath.Join("testdata", "stories.txt")
-	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("told otherwise (-want +got):\n%s", diff)
-	}
+	golden.Check(t, "testdata/stories.txt", got)
 }
 
 func TestSpans(t *testing.T) {
