@@ -9,8 +9,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	trainerv1alpha1 "github.com/trainyard/trainyard/api/trainer/v1alpha1"
 	"github.com/trainyard/trainyard/internal/document"
 	"github.com/trainyard/trainyard/internal/lint"
+	"github.com/trainyard/trainyard/internal/testing/admission"
 	"github.com/trainyard/trainyard/internal/testing/golden"
 )
 
@@ -65,6 +67,62 @@ func convert(t *testing.T, text string) (notes, converted string) {
 		t.Fatal(err)
 	}
 	return notes, converted
+}
+
+// TestTrainJobs shows what becomes of each PyTorchJob among testdata/<name>.yaml as a TrainJob, in <name>.trainjob.txt: the notes, a
+// bar, the runtime and the job. The API server takes both as they are.
+func TestTrainJobs(t *testing.T) {
+	files, err := filepath.Glob("testdata/pytorch-*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no manifests: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
+			docs, err := document.Read(file, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			var converted []*document.Document
+			for _, doc := range docs {
+				become, notes, err := ToTrainJob(doc)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, n := range notes {
+					got += fmt.Sprintf("%d: %s\n", n.Line, n.Text)
+				}
+				converted = append(converted, become...)
+			}
+			text, err := Write(converted)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden.Check(t, strings.TrimSuffix(file, ".yaml")+".trainjob.txt", got+"----\n"+text)
+			for _, doc := range converted {
+				if doc.Object.GroupVersionKind().Group != trainerv1alpha1.GroupVersion.Group {
+					continue
+				}
+				if prefix := doc.Object.GetGenerateName(); prefix != "" {
+					doc.Object.SetName(prefix + "xxxxx") // as the API server does before it looks
+				}
+				if dropped, refusals := admission.Admit(t, doc.Object, nil); len(dropped)+len(refusals) > 0 {
+					t.Errorf("the API server drops %v of %s and says %v", dropped, doc.Object.GetKind(), refusals)
+				}
+			}
+		})
+	}
+}
+
+func TestATFJobIsNoTrainJob(t *testing.T) {
+	docs, err := document.Parse("job.yaml", "apiVersion: kubeflow.org/v1\nkind: TFJob\nspec: {}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "job.yaml:2: a TFJob has no counterpart among TrainJobs: only a PyTorchJob has"
+	if _, _, err := ToTrainJob(docs[0]); fmt.Sprint(err) != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
 }
 
 func TestWhatCannotBeConverted(t *testing.T) {
