@@ -138,6 +138,8 @@ func (a *apiServer) options(ctx context.Context) (options.CompletedOptions, erro
 		"--max-requests-inflight=2000",
 		"--max-mutating-requests-inflight=1000",
 		"--shutdown-delay-duration=0s",
+		// Definitions are large, change when they are installed, and never again: a history of them is memory for nothing.
+		"--watch-cache-sizes=customresourcedefinitions.apiextensions.k8s.io#0",
 	}
 	if a.bare {
 		args = append(args, "--disable-admission-plugins=ServiceAccount")
