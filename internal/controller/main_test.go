@@ -103,11 +103,11 @@ func (w *world) install(scheme *runtime.Scheme) {
 	}
 }
 
-// operate starts an operator for the namespace in this process. Stopping it is as sudden as can be from within.
-func (w *world) operate() {
+// operate starts an operator for the namespace in this process, with the rights of an installation. Stopping it is as sudden as can be from within.
+func (w *world) operate(changes ...func(*ctrl.Options)) ctrl.Manager {
 	w.Helper()
 	w.numbers = prometheus.NewRegistry()
-	mgr, err := newOperator(w.Config, w.Namespace, w.numbers)
+	mgr, err := newOperator(w.asInstalled(), w.Namespace, w.numbers, changes...)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -125,10 +125,11 @@ func (w *world) operate() {
 			w.Errorf("the operator ended with %v", err)
 		}
 	}
+	return mgr
 }
 
 // newOperator is an operator for the jobs of one namespace.
-func newOperator(cfg *rest.Config, namespace string, numbers prometheus.Registerer) (ctrl.Manager, error) {
+func newOperator(cfg *rest.Config, namespace string, numbers prometheus.Registerer, changes ...func(*ctrl.Options)) (ctrl.Manager, error) {
 	scheme, err := controller.Scheme()
 	if err != nil {
 		return nil, err
@@ -140,9 +141,13 @@ func newOperator(cfg *rest.Config, namespace string, numbers prometheus.Register
 	cfg = rest.CopyConfig(cfg)
 	cfg.QPS, cfg.UserAgent = -1, operatorOf(namespace)
 	yes := true
-	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
+	options := ctrl.Options{
 		Scheme: scheme, Cache: caches, Metrics: metricsserver.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: &yes},
-	})
+	}
+	for _, change := range changes {
+		change(&options)
+	}
+	mgr, err := ctrl.NewManager(cfg, options)
 	if err != nil {
 		return nil, err
 	}

@@ -131,6 +131,7 @@ func (w *world) requestsAbout(job string) map[string]int {
 type audit struct {
 	Verb, UserAgent, RequestURI string
 	RequestReceivedTimestamp    metav1.MicroTime
+	Annotations                 map[string]string
 	ObjectRef                   struct{ Resource, Subresource, Name, Namespace string }
 }
 
