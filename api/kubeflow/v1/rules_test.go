@@ -204,6 +204,9 @@ func TestEdits(t *testing.T) {
 		{"replicas are scaled", pytorchRoles("Worker=2"), pytorchRoles("Worker=5"), ""},
 		{"replicas are scaled beyond the name", named(strings.Repeat("a", 54), pytorchRoles("Worker=2")), named(strings.Repeat("a", 54), pytorchRoles("Worker=12")),
 			"metadata.name: Invalid value: pods are named <name>-<role>-<index> and have at most 63 characters: use a shorter name (45 characters always fit)"},
+		{"a job that was stored before there were rules, its status is written", named(strings.Repeat("a", 60)+".b", pytorchRoles("Worker=2")),
+			named(strings.Repeat("a", 60)+".b", pytorchRoles("Worker=2")) + "\nstatus: {attempt: 1}", ""},
+		{"likewise of the other kind", named(strings.Repeat("a", 70), tfRoles("Worker=2")), named(strings.Repeat("a", 70), tfRoles("Worker=2")) + "\nstatus: {attempt: 1}", ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			_, refusals := admit(t, parse(t, row.after), parse(t, row.before))
