@@ -3,6 +3,7 @@ package tensorflow
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 
@@ -72,9 +73,15 @@ func addresses(m *manifest.Manifest, role job.Role) []string {
 	return list
 }
 
+// address is where a replica is found. An operator whose cluster's domain pods do not search is told that, as Training
+// Operator is, by a variable.
 func address(m *manifest.Manifest, r job.Replica) string {
 	port := manifest.Port(m.Templates[r.Role], kubeflowv1.TFContainer, kubeflowv1.TFPortName, kubeflowv1.TFPort)
-	return fmt.Sprintf("%s.%s.%s.svc:%d", m.Job.PodName(r), m.Job.Name, m.Job.Namespace, port)
+	host := fmt.Sprintf("%s.%s.%s.svc", m.Job.PodName(r), m.Job.Name, m.Job.Namespace)
+	if domain := os.Getenv("CUSTOM_CLUSTER_DOMAIN"); domain != "" {
+		host += "." + domain
+	}
+	return fmt.Sprintf("%s:%d", host, port)
 }
 
 func key(role string) string { return strings.ToLower(role) }

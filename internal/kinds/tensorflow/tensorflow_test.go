@@ -51,3 +51,14 @@ func TestTFConfigIsForTheTrainingContainerAlone(t *testing.T) {
 		t.Errorf("%+v", env)
 	}
 }
+
+// A cluster whose pods do not search its domain has its operator name it, by the variable Training Operator has for that.
+func TestHostsInADomainOfTheirOwn(t *testing.T) {
+	t.Setenv("CUSTOM_CLUSTER_DOMAIN", "cluster.example")
+	m := Kind{}.Read(aJob(map[kubeflowv1.ReplicaType]int32{"Worker": 2}, ""))
+	env := m.Env(job.Replica{Role: "Worker", Index: 1})
+	want := `{"cluster":{"worker":["demo-worker-0.demo.team.svc.cluster.example:2222","demo-worker-1.demo.team.svc.cluster.example:2222"]},"task":{"type":"worker","index":1},"environment":"cloud"}`
+	if len(env.Training) != 1 || env.Training[0].Value != want {
+		t.Errorf("%+v", env)
+	}
+}
