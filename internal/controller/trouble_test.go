@@ -50,6 +50,12 @@ func TestWhatStandsInTheWayIsSaidAndWaitedOut(t *testing.T) {
 			"pod demo-worker-0", "1/2", func(w *world) { w.Kubectl("delete", "pod", "demo-worker-0", "--now") },
 		},
 		{
+			"an image that cannot be pulled", gang(1, "sleep 600", func(pj *kubeflowv1.PyTorchJob) {
+				pj.Spec.PyTorchReplicaSpecs["Worker"].Template.Spec.Containers[0].Image = "Not//an:image"
+			}), func(*world) {}, "Worker 0 (pod demo-worker-0) waits: the image Not//an:image of container train cannot be pulled", "1/2",
+			nil,
+		},
+		{
 			"no node to run on", gang(1, "sleep 600", asks("9999")), func(*world) {}, "Worker 0 (pod demo-worker-0) waits: it cannot be scheduled", "1/2",
 			nil,
 		},
@@ -123,6 +129,23 @@ func TestARefusedTemplateEndsTheJob(t *testing.T) {
 		t.Errorf("the message is %q", message)
 	}
 	j.comesToRest()
+}
+
+// A replica that runs out of memory has failed by itself, and another try is worth it whatever code it ends with.
+func TestOutOfMemoryIsChargedAndRetried(t *testing.T) {
+	t.Parallel()
+	greedy := failing(t, `{ /usr/bin/python3 -c 'x = bytearray(200 << 20)'; exit 1; }`)
+	job := lineup("Job", greedy, kubeflowv1.RestartPolicyExitCode)
+	limits := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}
+	specsOf(job)["Worker"].Template.Spec.Containers[0].Resources.Limits = limits
+	j := newWorld(t).submit(job)
+	s := j.until("runs again", func(s kubeflowv1.JobStatus) bool { return s.Attempt == 1 && newest(s).Type == kubeflowv1.JobRunning })
+	if f := s.LastFailure; s.Retries != 1 || s.Disruptions != 0 || f.Replica != "worker-0" || f.Reason != "OOMKilled" || f.Class != kubeflowv1.FailureApplication {
+		t.Errorf("the last failure is %+v, and the status is\n%s", f, tell(s))
+	}
+	if why := s.Attempts[0].Why; !strings.Contains(why, "ran out of memory (OOMKilled") {
+		t.Errorf("the first attempt ended because %s", why)
+	}
 }
 
 // A pod that is gone from one moment to the next was disrupted, and nothing is charged.
