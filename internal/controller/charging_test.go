@@ -26,7 +26,8 @@ func TestWhatIsChargedToTheBackoffLimit(t *testing.T) {
 		runs     int
 	}{
 		{"a gang of which all members fall at once, limit 1: it is run twice", 1, func(runs string) client.Object {
-			return pytorch(roles{"Master": running(1, "exit 1"), "Worker": running(1, always(runs))})
+			after := fmt.Sprintf(`until test $(cat %s | wc -l) -gt $TRAINYARD_ATTEMPT; do sleep 0.1; done; exit 1`, runs)
+			return pytorch(roles{"Master": running(1, after), "Worker": running(1, always(runs))})
 		}, 1, 2},
 		{"limit 0: it is run once", 0, func(runs string) client.Object {
 			return pytorch(roles{"Worker": running(2, `test $RANK = 1 && sleep 600; `+always(runs))})

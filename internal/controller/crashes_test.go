@@ -50,9 +50,12 @@ func TestRetriesAreCountedOnceWhereverTheOperatorDies(t *testing.T) {
 				w := deserted(t)
 				deaths := w.operateOutside(n)
 				s := w.submit(life.job(leader, worker)).becomes(kubeflowv1.JobSucceeded)
-				if deaths() != 1 {
-					t.Errorf("the operator was killed %d times", deaths())
-				}
+				w.Eventually("the operator was killed", func() error { // the last requests follow the end
+					if deaths() != 1 {
+						return fmt.Errorf("it was killed %d times", deaths())
+					}
+					return nil
+				})
 				if n := count(t, runs); s.Retries != 1 || s.Disruptions != 0 || n != 2 {
 					t.Errorf("the worker ran %d times, and the status is\n%s", n, tell(s))
 				}

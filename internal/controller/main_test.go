@@ -11,7 +11,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -100,6 +102,12 @@ func (w *world) install(scheme *runtime.Scheme) {
 			}
 			return err
 		})
+		jobs := &unstructured.UnstructuredList{}
+		jobs.SetGroupVersionKind(schema.GroupVersionKind{Group: crd.Spec.Group, Version: "v1", Kind: crd.Spec.Names.ListKind})
+		fromCache := &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0"}} // a watch goes back to when the cache began
+		if err := installer.List(context.Background(), jobs, fromCache, client.InNamespace(w.Namespace)); err != nil {
+			w.Fatal(err)
+		}
 	}
 }
 

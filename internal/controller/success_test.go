@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"fmt"
+	"path/filepath"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,16 +17,27 @@ func TestWhoseEndEndsTheJob(t *testing.T) {
 	w := newWorld(t)
 	const ever, ends = "sleep 600", "sleep 1"
 	first := `case $HOSTNAME in *-0) sleep 1;; *) sleep 600;; esac`
-	elastic := func(pj *kubeflowv1.PyTorchJob) {
-		pj.Spec.ElasticPolicy = &kubeflowv1.ElasticPolicy{MinReplicas: new(int32(1)), MaxReplicas: new(int32(2))}
-	}
+	w.row("elastic PyTorch: one Worker, once none runs", func(w *world) {
+		gate := filepath.Join(w.t.TempDir(), "gate")
+		script := fmt.Sprintf(`case $HOSTNAME in *-1) until test -f %s; do sleep 0.1; done; exit 1;; esac`, gate)
+		j := w.submit(pytorch(roles{"Worker": running(2, script)}, func(pj *kubeflowv1.PyTorchJob) {
+			pj.Name, pj.Spec.ElasticPolicy = "elastic", &kubeflowv1.ElasticPolicy{MinReplicas: new(int32(1)), MaxReplicas: new(int32(2))}
+		}))
+		j.until("knows that one is done", func(s kubeflowv1.JobStatus) bool {
+			return s.ReplicaStatuses["Worker"] != nil && s.ReplicaStatuses["Worker"].CompletedIndexes == "0"
+		})
+		open(w.t, gate)
+		if s := j.becomes(kubeflowv1.JobSucceeded); s.Retries+s.Disruptions != 0 {
+			w.Errorf("the status is\n%s", tell(s))
+		}
+		j.comesToRest()
+	})
 	for i, c := range []struct {
 		sentence string
 		job      client.Object
 	}{
 		{"PyTorch with a Master: the Master", pytorch(roles{"Master": running(1, ends), "Worker": running(1, ever)})},
 		{"PyTorch without a Master: all Workers", pytorch(roles{"Worker": running(2, ends)})},
-		{"elastic PyTorch: one Worker, once none runs", pytorch(roles{"Worker": running(2, `case $HOSTNAME in *-0) sleep 1;; *) sleep 3; exit 1;; esac`)}, elastic)},
 		{"TF with a Chief: the Chief", tensorflow(roles{"Chief": running(1, ends), "PS": running(1, ever), "Worker": running(1, ever)})},
 		{"TF with a Master: the Master", tensorflow(roles{"Master": running(1, ends), "Worker": running(1, ever)})},
 		{"TF without either: Worker 0", tensorflow(roles{"Worker": running(2, first)})},
@@ -63,6 +75,7 @@ func TestAReplicaThatSucceededIsNotRunAgain(t *testing.T) {
 	j.until("knows that the worker is done", func(s kubeflowv1.JobStatus) bool {
 		return s.ReplicaStatuses["Worker"] != nil && s.ReplicaStatuses["Worker"].CompletedIndexes == "0"
 	})
+	j.becomes(kubeflowv1.JobRunning)
 	w.Kubectl("delete", "pod", "demo-worker-0")
 	w.breathe("after")
 	if s := j.status(); newest(s).Type != kubeflowv1.JobRunning || s.Restarts != 0 || j.pods()["worker-0"] != nil {
