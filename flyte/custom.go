@@ -17,9 +17,12 @@ type TaskType string
 
 // The task types of this package's configurations, and MPI's, which is only linted.
 const (
-	PyTorchTask    TaskType = "pytorch"
+	// PyTorchTask becomes a PyTorchJob.
+	PyTorchTask TaskType = "pytorch"
+	// TensorFlowTask becomes a TFJob.
 	TensorFlowTask TaskType = "tensorflow"
-	MPITask        TaskType = "mpi"
+	// MPITask becomes an MPIJob, which is not served here.
+	MPITask TaskType = "mpi"
 	// PythonTask is an ordinary task: one pod and no job. Elastic with one node is one, and its custom is not read.
 	PythonTask TaskType = "python-task"
 )
@@ -32,6 +35,7 @@ type Config interface {
 
 // Custom is a plugin message with the task type and version that say how to read it.
 type Custom struct {
+	// TaskType is the plugin that reads the message; TaskTypeVersion is 1, or 0 for messages of older Flytes.
 	TaskType        TaskType
 	TaskTypeVersion int32
 	// Message is one of Flyte's generated types: flyteidl/plugins/kubeflow for version 1, flyteidl/plugins for version 0.

@@ -98,6 +98,65 @@ func ExampleTask_Render() {
 	//   cleanPodPolicy: All
 }
 
+// A task put together by hand. The annotation, which Flyte 2 copies from the pod to the job, lets Trainyard restart workers that Flyte
+// says are never restarted, so that the retry limit means something and there is nothing to remark.
+func ExampleTask() {
+	config := flyte.NewElastic(flyte.Nodes(2), 8)
+	config.RunPolicy = &flyte.RunPolicy{CleanPodPolicy: flyte.CleanPodRunning, BackoffLimit: new(int32(4))}
+	custom, err := config.CustomConfig()
+	if err != nil {
+		log.Fatal(err)
+	}
+	task := flyte.Task{Custom: custom}
+	task.Pod.Template.Annotations = map[string]string{kubeflowv1.AnnotationRestartPolicy: "OnFailure"}
+	task.Pod.Template.Spec.Containers = []corev1.Container{{Name: "main", Image: "trainer:1", Args: []string{"train"}}}
+	if err := task.Pod.IncreaseSharedMemory(); err != nil {
+		log.Fatal(err)
+	}
+	run := flyte.Execution{Dialect: flyte.Flyte2, Name: "r7q2-a0-0", Labels: map[string]string{"flyte.org/managed": "true"}}
+	job, err := task.Render(run)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(job.GetName(), job.GetAnnotations(), len(task.Lint(run)))
+	// Output:
+	// r7q2-a0-0 map[trainyard.dev/restart-policy:OnFailure] 0
+}
+
+// From what is registered back to what was written.
+func ExampleCustom_Config() {
+	custom, err := flyte.ParseCustomJSON(flyte.TensorFlowTask, 1, []byte(`{
+		"workerReplicas": {"replicas": 4, "restartPolicy": "RESTART_POLICY_ON_FAILURE"}, "psReplicas": {"replicas": 2},
+		"runPolicy": {"cleanPodPolicy": "CLEANPOD_POLICY_RUNNING", "activeDeadlineSeconds": 3600}
+	}`))
+	if err != nil {
+		log.Fatal(err)
+	}
+	config, _, err := custom.Config()
+	if err != nil {
+		log.Fatal(err)
+	}
+	tf := config.(flyte.TensorFlow)
+	fmt.Println(tf.Worker.Replicas, tf.Worker.RestartPolicy, tf.PS.Replicas, tf.RunPolicy.CleanPodPolicy, *tf.RunPolicy.ActiveDeadlineSeconds)
+	// Output:
+	// 4 OnFailure 2 Running 3600
+}
+
+// A number of nodes is written as torchrun has it.
+func ExampleParseNNodes() {
+	for _, text := range []string{"2:4", "4", "4:2"} {
+		if nnodes, err := flyte.ParseNNodes(text); err != nil {
+			fmt.Println(err)
+		} else {
+			fmt.Println("from", nnodes.Min, "to", nnodes.Max)
+		}
+	}
+	// Output:
+	// from 2 to 4
+	// from 4 to 4
+	// nnodes 4:2: the minimum is above the maximum
+}
+
 // What will surprise the author of a task.
 func ExampleTask_Lint() {
 	task, err := flyte.DecodeTask([]byte(`{

@@ -16,8 +16,11 @@ type Phase string
 
 // The phases Flyte derives for a job.
 const (
-	PhaseQueued  Phase = "Queued"
+	// PhaseQueued is a job that waits: for the operator, for room, for Kueue.
+	PhaseQueued Phase = "Queued"
+	// PhaseRunning is a job that trains, or recovers from a failure.
 	PhaseRunning Phase = "Running"
+	// PhaseSuccess is a job that has succeeded. The task has if its outputs are found, too.
 	PhaseSuccess Phase = "Success"
 	// PhaseRetryable is a failure charged to the task's retries.
 	PhaseRetryable Phase = "RetryableFailure"
@@ -33,6 +36,7 @@ const (
 
 // Reading is the phase of a job, what Flyte's user is told, and how it came about.
 type Reading struct {
+	// Phase is what the task's state becomes.
 	Phase Phase
 	// Code and Message are Flyte's error, or the reason it shows.
 	Code, Message string

@@ -10,6 +10,7 @@ import (
 
 // Pod is the pod of every replica, before a role's own image and resources.
 type Pod struct {
+	// Template is the pod as the task has it.
 	Template corev1.PodTemplateSpec
 	// Primary names the training container; it may be empty where there is only one.
 	Primary string

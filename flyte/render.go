@@ -26,7 +26,9 @@ const (
 
 // Execution is what Flyte knows only when it runs a task: names, labels, and the environment of the run.
 type Execution struct {
-	Dialect         Dialect
+	// Dialect is the Flyte that runs the task.
+	Dialect Dialect
+	// Name and Namespace are the job's.
 	Name, Namespace string
 	// Labels and Annotations go to the job and to its pods.
 	Labels, Annotations map[string]string

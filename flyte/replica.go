@@ -12,9 +12,12 @@ type RestartPolicy string
 
 // The restart policies Flyte can carry. There is no ExitCode.
 const (
-	RestartNever     RestartPolicy = "Never"
+	// RestartNever lets a failure end the job.
+	RestartNever RestartPolicy = "Never"
+	// RestartOnFailure restarts what failed.
 	RestartOnFailure RestartPolicy = "OnFailure"
-	RestartAlways    RestartPolicy = "Always"
+	// RestartAlways restarts what ended.
+	RestartAlways RestartPolicy = "Always"
 )
 
 func (p RestartPolicy) message() (plugins.RestartPolicy, error) {

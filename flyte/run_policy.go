@@ -55,7 +55,8 @@ type RunPolicy struct {
 	// ActiveDeadlineSeconds is how long the job may be active, from its start time; at least 1. It holds for the whole job,
 	// whatever the restart policy.
 	ActiveDeadlineSeconds *int32
-	// BackoffLimit is how many retries are allowed before the job has failed. Flyte cannot carry 0.
+	// BackoffLimit is how many retries are allowed before the job has failed. Flyte cannot carry 0. Only restarts are retries: an
+	// Elastic, which Flyte never restarts, needs the annotation trainyard.dev/restart-policy beside it.
 	BackoffLimit *int32
 }
 

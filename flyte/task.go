@@ -10,8 +10,10 @@ import (
 
 // Task is what a job is made of: the plugin's message, and the pod that the replicas run.
 type Task struct {
+	// Custom is the configuration of the job.
 	Custom Custom
-	Pod    Pod
+	// Pod is what each replica runs.
+	Pod Pod
 	// Labels and Annotations are those a user gives a task for the job object itself. Only Flyte 1 puts them there.
 	Labels, Annotations map[string]string
 	// Warnings tells what of the TaskTemplate is not here.
