@@ -80,6 +80,7 @@ func genJob(t *rapid.T) Job {
 	}
 	if rapid.IntRange(0, 3).Draw(t, "fleeting") == 0 {
 		j.Policy.TTLSecondsAfterFinished = ptr(rapid.Int32Range(0, 100).Draw(t, "ttlSecondsAfterFinished"))
+		j.Owned = rapid.Bool().Draw(t, "owned")
 	}
 	j.Policy.CleanPodPolicy = rapid.SampledFrom([]CleanPodPolicy{CleanNone, CleanRunning, CleanAll}).Draw(t, "cleanPodPolicy")
 	return j
@@ -346,6 +347,9 @@ func (h *history) checkDue(tolerance time.Duration) {
 	due := time.Time{}
 	if ttl := h.job.Policy.TTLSecondsAfterFinished; ttl != nil && s.Finished() && !h.jobGone {
 		due = at(s.CompletionTime, int64(*ttl))
+		if h.job.Owned {
+			due = at(s.CompletionTime, max(int64(*ttl), 30))
+		}
 	}
 	if deadline := h.job.Policy.ActiveDeadlineSeconds; deadline != nil && !s.Finished() && !h.job.Policy.Suspend {
 		due = at(s.StartTime, *deadline)
