@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
+	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
 	"github.com/trainyard/trainyard/internal/testing/local"
 )
 
@@ -68,6 +69,12 @@ func specsOf(obj client.Object) roles {
 }
 
 func statusOf(obj client.Object) kubeflowv1.JobStatus {
+	if tj, ok := obj.(*trainer.TrainJob); ok {
+		s := tj.Status
+		return kubeflowv1.JobStatus{
+			Conditions: s.States, ReplicaStatuses: s.ReplicaStatuses, StartTime: s.StartTime, CompletionTime: s.CompletionTime, RunStatus: s.RunStatus,
+		}
+	}
 	if tf, ok := obj.(*kubeflowv1.TFJob); ok {
 		return tf.Status
 	}
@@ -84,8 +91,11 @@ type training struct {
 func (w *world) submit(obj client.Object) *training {
 	w.Helper()
 	j := &training{world: w, name: obj.GetName(), empty: &kubeflowv1.PyTorchJob{}}
-	if _, ok := obj.(*kubeflowv1.TFJob); ok {
+	switch obj.(type) {
+	case *kubeflowv1.TFJob:
 		j.empty = &kubeflowv1.TFJob{}
+	case *trainer.TrainJob:
+		j.empty = &trainer.TrainJob{}
 	}
 	obj.SetNamespace(w.Namespace)
 	if err := w.client.Create(context.Background(), obj); err != nil {
