@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"sync"
 
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/internal/job"
@@ -140,6 +142,20 @@ func (p *pass) scale(ctx context.Context, action job.ScalerAction, have *autosca
 		return client.IgnoreNotFound(p.client.Patch(ctx, want, client.MergeFrom(have)))
 	case job.DeleteScaler:
 		return p.delete(ctx, have)
+	case job.SizeJob:
+		return p.size(ctx)
+	}
+	return nil
+}
+
+// size writes the job's present number of replicas where an autoscaler looks for it. It is the one thing we ever write into a
+// spec, and only where nobody has.
+func (p *pass) size(ctx context.Context) error {
+	patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, p.manifest.ElasticSize())
+	err := p.client.SubResource("scale").Patch(ctx, p.obj.DeepCopyObject().(client.Object), client.RawPatch(types.MergePatchType, patch),
+		&client.SubResourcePatchOptions{SubResourceBody: &autoscalingv1.Scale{}})
+	if err != nil {
+		return fmt.Errorf("writing the size of %s: %w", p.manifest.Job.Name, err)
 	}
 	return nil
 }

@@ -46,6 +46,8 @@ func set(j *Job, word string) error {
 		j.Policy.Suspend = value == "true"
 	case "managedBy":
 		j.Policy.ManagedBy = &value
+	case "unsized":
+		j.Unsized = value == "true"
 	case "missing":
 		j.Missing = value
 	case "misfit":

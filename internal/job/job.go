@@ -38,8 +38,10 @@ type Job struct {
 
 	// Services are the names of the Services the job needs while it runs.
 	Services []string
-	// Scaler is the autoscaler the job wants while it runs, nil for none.
-	Scaler *autoscalingv2.HorizontalPodAutoscalerSpec
+	// Scaler is the autoscaler the job wants while it runs, nil for none. Unsized says that the object names no number of
+	// replicas, which an autoscaler could not change.
+	Scaler  *autoscalingv2.HorizontalPodAutoscalerSpec
+	Unsized bool
 }
 
 // Role is a named group of equal replicas.

@@ -11,6 +11,8 @@ const (
 	CreateScaler ScalerAction = "Create"
 	UpdateScaler ScalerAction = "Update"
 	DeleteScaler ScalerAction = "Delete"
+	// SizeJob: write the present number of replicas into the job, so that an autoscaler finds one.
+	SizeJob ScalerAction = "Size"
 )
 
 // keepScaler gives a running job the autoscaler it asks for.
@@ -19,6 +21,8 @@ func (p *pass) keepScaler() {
 	switch {
 	case want == nil || !p.next().Finishing.IsZero():
 		p.dropScaler()
+	case p.Job.Unsized:
+		p.Decision.Scaler = SizeJob
 	case have == nil:
 		p.Decision.Scaler = CreateScaler
 	case !owned(have, p.Job) || have.DeletionTimestamp != nil:

@@ -309,7 +309,9 @@ func (s *teller) tell(d Decision) {
 	for _, r := range d.CreatePods {
 		line("create pod %s of attempt %d", s.job.PodName(r), d.Status.Attempt)
 	}
-	if d.Scaler != KeepScaler {
+	if d.Scaler == SizeJob {
+		line("write the number of replicas into the job")
+	} else if d.Scaler != KeepScaler {
 		line("%s autoscaler", strings.ToLower(string(d.Scaler)))
 	}
 	if d.DeleteJob {

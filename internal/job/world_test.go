@@ -256,6 +256,8 @@ func (w *world) scale(action ScalerAction, j Job) {
 		w.scaler = &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: w.meta(j.Name, j.UID), Spec: *j.Scaler}
 	case DeleteScaler:
 		w.scaler = nil
+	case SizeJob:
+		w.edit(func(j *Job) { j.Unsized = false })
 	}
 }
 

@@ -14,3 +14,6 @@ func (m *Manifest) Autoscaler() *autoscalingv2.HorizontalPodAutoscaler {
 		Spec: *m.Job.Scaler.DeepCopy(),
 	}
 }
+
+// ElasticSize is the number of replicas the elastic role of the job should have now.
+func (m *Manifest) ElasticSize() int32 { return m.Job.Size(m.role(m.Job.Elastic.Role)) }

@@ -78,6 +78,7 @@ func elastic(m *manifest.Manifest, e *trainer.TorchElasticPolicy, tj *trainer.Tr
 			},
 			MinReplicas: &low, MaxReplicas: high, Metrics: e.Metrics,
 		}
+		m.Job.Unsized = tj.Spec.Trainer == nil || tj.Spec.Trainer.NumNodes == nil
 	}
 }
 
