@@ -1,15 +1,46 @@
 package job
 
+import "slices"
+
 // Elastic lets a job train with any number of replicas of one role between Min and Max. Scaling changes the top end
-// only: replica 0 holds the rendezvous and is never the one removed.
+// only, so that replica 0 is never the one removed.
 type Elastic struct {
 	Role     string
 	Min, Max int32
+	// Anchored says that replica 0 holds the rendezvous: without it nobody can train, and what the others know of each
+	// other is lost with it.
+	Anchored bool
+}
+
+// anchor tells whether the others cannot do without the replica. It and they then restart as one.
+func (j Job) anchor(r Replica) bool {
+	return j.Elastic != nil && j.Elastic.Anchored && j.ScopeOverride == "" && r == Replica{j.Elastic.Role, 0}
+}
+
+// anchorFell tells whether the replica that holds the rendezvous is among the incidents of this pass.
+func (p *pass) anchorFell() bool {
+	return slices.ContainsFunc(p.incidents, func(i incident) bool { return i.inPlace == 0 && p.Job.anchor(i.replica.Replica) })
+}
+
+// unheard leaves out the failures of replicas that ended by themselves while nothing is known of the one that holds the
+// rendezvous. When that is lost the others fail by it, and may be seen to before it is: they are not to be charged then.
+func (p *pass) unheard(incidents []incident) []incident {
+	if p.Job.Elastic == nil || !p.Job.anchor(Replica{p.Job.Elastic.Role, 0}) || p.anchorFell() {
+		return incidents
+	}
+	return slices.DeleteFunc(incidents, func(i incident) bool {
+		due := i.Time.Add(heard)
+		early := i.likelihood() == 0 && !i.Time.After(p.Now) && p.Now.Before(due)
+		if early {
+			p.lookAt(due)
+		}
+		return early
+	})
 }
 
 // expendable tells whether the job can go on without a replica of the role.
 func (p *pass) expendable(role string) bool {
-	return p.Job.Elastic != nil && p.Job.Elastic.Role == role && p.Job.RestartScope() == ScopeReplica
+	return p.Job.Elastic != nil && p.Job.Elastic.Role == role && p.scope() == ScopeReplica
 }
 
 // isLost tells whether the job goes on without the replica.

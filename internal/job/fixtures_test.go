@@ -63,7 +63,7 @@ func set(j *Job, word string) error {
 		if _, err := fmt.Sscanf(value, "%d:%d", &low, &high); err != nil {
 			return fmt.Errorf("elastic %q: %w", value, err)
 		}
-		j.Elastic = &Elastic{Role: "Worker", Min: low, Max: high}
+		j.Elastic = &Elastic{Role: "Worker", Min: low, Max: high, Anchored: true}
 		j.Scope, j.Success = ScopeReplica, Success{Role: "Worker", Rule: SuccessAny}
 	case "scaler":
 		j.Scaler = &autoscalingv2.HorizontalPodAutoscalerSpec{MaxReplicas: int32(number)}

@@ -39,6 +39,7 @@ func (p *pass) account() {
 			p.meet(r, vanished(p.Job, r.Replica), 0)
 		}
 	}
+	p.incidents = p.unheard(p.incidents)
 	if due := p.hearing(); p.Now.Before(due) {
 		p.incidents = nil
 		p.lookAt(due)
@@ -56,7 +57,7 @@ const heard = 3 * time.Second
 // that is not told yet. There is no need where nobody else runs any more; nor where clocks cannot be compared.
 func (p *pass) hearing() time.Time {
 	culprit := p.culprit()
-	if p.Job.RestartScope() != ScopeJob || culprit == nil || culprit.likelihood() > 0 || culprit.Time.After(p.Now) {
+	if p.scope() != ScopeJob || culprit == nil || culprit.likelihood() > 0 || culprit.Time.After(p.Now) {
 		return time.Time{}
 	}
 	for _, r := range p.replicas {
@@ -89,7 +90,7 @@ func (p *pass) charged(r replica) int32 {
 // decisive are the incidents that count. When a member of a gang has fallen it is the culprit alone: what befalls the
 // others is its consequence.
 func (p *pass) decisive() []incident {
-	if p.Job.RestartScope() == ScopeJob {
+	if p.scope() == ScopeJob {
 		if i := p.culprit(); i != nil && i.inPlace == 0 {
 			return []incident{*i}
 		}
@@ -154,7 +155,7 @@ func (p *pass) restart() {
 	p.charge()
 	culprit := p.culprit()
 	why := culprit.String() + p.nth(culprit)
-	if p.Job.RestartScope() == ScopeJob && culprit.inPlace == 0 {
+	if p.scope() == ScopeJob && culprit.inPlace == 0 {
 		p.restartGang(culprit, why)
 	} else {
 		for _, i := range p.incidents {

@@ -34,11 +34,20 @@ func (j Job) gang() bool {
 	return j.Scope == ScopeJob
 }
 
-// PodRestartPolicy is what the kubelet is told to do about a failed container. Where the gang restarts as one, and where
-// the exit code decides, it must leave that to us.
-func (j Job) PodRestartPolicy(role Role) corev1.RestartPolicy {
-	if j.RestartScope() == ScopeJob || role.RestartPolicy == RestartExitCode {
+// scope is what the incidents of this pass restart. An elastic job restarts as one when it has lost its rendezvous.
+func (p *pass) scope() Scope {
+	if p.anchorFell() {
+		return ScopeJob
+	}
+	return p.Job.RestartScope()
+}
+
+// PodRestartPolicy is what the kubelet is told to do about a failed container of a replica. Where more than the replica
+// restarts, and where the exit code decides, it must leave that to us.
+func (j Job) PodRestartPolicy(r Replica) corev1.RestartPolicy {
+	policy := j.role(r.Role).RestartPolicy
+	if j.RestartScope() == ScopeJob || j.anchor(r) || policy == RestartExitCode {
 		return corev1.RestartPolicyNever
 	}
-	return corev1.RestartPolicy(role.RestartPolicy)
+	return corev1.RestartPolicy(policy)
 }

@@ -18,6 +18,8 @@ func TestRestartScope(t *testing.T) {
 		{"replicas of a TFJob restart alone", demo(2, tensorflow), ScopeReplica, corev1.RestartPolicyOnFailure},
 		{"the user may ask for the replica alone", demo(2, func(j *Job) { j.ScopeOverride = ScopeReplica }), ScopeReplica, corev1.RestartPolicyOnFailure},
 		{"the user may ask for the whole job", demo(0, func(j *Job) { j.ScopeOverride = ScopeJob }), ScopeJob, corev1.RestartPolicyNever},
+		{"an elastic job's rendezvous is restarted with all who meet there", demo(2, elastic), ScopeReplica, corev1.RestartPolicyNever},
+		{"unless the user asks for the replica alone", demo(2, elastic, func(j *Job) { j.ScopeOverride = ScopeReplica }), ScopeReplica, corev1.RestartPolicyOnFailure},
 		{"where the exit code decides, the kubelet cannot", demo(2, tensorflow, policy(RestartExitCode)), ScopeReplica, corev1.RestartPolicyNever},
 		{"Always is passed on", demo(2, tensorflow, policy(RestartAlways)), ScopeReplica, corev1.RestartPolicyAlways},
 	} {
@@ -25,11 +27,17 @@ func TestRestartScope(t *testing.T) {
 			if got := row.job.RestartScope(); got != row.scope {
 				t.Errorf("scope %s, want %s", got, row.scope)
 			}
-			if got := row.job.PodRestartPolicy(row.job.Roles[0]); got != row.kubelet {
+			if got := row.job.PodRestartPolicy(Replica{Role: row.job.Roles[0].Name}); got != row.kubelet {
 				t.Errorf("the kubelet is told %s, want %s", got, row.kubelet)
 			}
 		})
 	}
+}
+
+// elastic makes Workers of all, of any number up to four.
+func elastic(j *Job) {
+	j.Roles, j.Scope, j.Success = j.Roles[1:], ScopeReplica, Success{Role: "Worker", Rule: SuccessAny}
+	j.Elastic = &Elastic{Role: "Worker", Min: 1, Max: 4, Anchored: true}
 }
 
 func policy(p RestartPolicy) func(*Job) {

@@ -207,6 +207,9 @@ func (w *world) carryOut(o Observed, d Decision, version int, c chaos, call func
 			return false
 		}
 	}
+	if d.Scaler != KeepScaler && !call(func() { w.scale(d.Scaler, o.Job) }) {
+		return false
+	}
 	for _, name := range d.CreateServices {
 		if !call(func() { w.createService(name, w.job.UID) }) {
 			return false
@@ -222,7 +225,6 @@ func (w *world) carryOut(o Observed, d Decision, version int, c chaos, call func
 		}
 		w.readOwn(true)
 	}
-	w.scale(d.Scaler, o.Job)
 	if d.DeleteJob {
 		return call(func() { w.jobGone = true })
 	}
@@ -310,13 +312,12 @@ func (w *world) refuse(object, message string, invalid bool) bool {
 }
 
 func (w *world) newPod(r Replica, attempt int32, owner types.UID) *corev1.Pod {
-	role := w.job.role(r.Role)
 	pod := &corev1.Pod{ObjectMeta: w.meta(w.job.PodName(r), owner)}
 	pod.Labels = map[string]string{
 		LabelReplicaType: strings.ToLower(r.Role), LabelReplicaIndex: strconv.Itoa(int(r.Index)), LabelAttempt: strconv.Itoa(int(attempt)),
 	}
-	pod.Spec.RestartPolicy = w.job.PodRestartPolicy(*role)
-	pod.Spec.Containers = []corev1.Container{{Name: role.Container}}
+	pod.Spec.RestartPolicy = w.job.PodRestartPolicy(r)
+	pod.Spec.Containers = []corev1.Container{{Name: w.job.role(r.Role).Container}}
 	pod.Status.Phase = corev1.PodPending
 	return pod
 }

@@ -40,7 +40,7 @@ func (m *Manifest) Pod(r job.Replica, attempt int32) *corev1.Pod {
 		pod.Labels[job.LabelJobRole] = "master"
 	}
 	role := m.role(r.Role)
-	pod.Spec.RestartPolicy = m.Job.PodRestartPolicy(role)
+	pod.Spec.RestartPolicy = m.Job.PodRestartPolicy(r)
 	pod.Spec.Hostname, pod.Spec.Subdomain = name, m.Job.Name
 	m.tell(pod, r, role, attempt)
 	return pod

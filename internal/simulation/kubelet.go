@@ -166,6 +166,9 @@ func Describe(j job.Job) string {
 	} else {
 		text += "a failure restarts that replica"
 	}
+	if e := j.Elastic; e != nil && e.Anchored && j.ScopeOverride == "" {
+		text += fmt.Sprintf(", of %s everyone", job.Replica{Role: e.Role})
+	}
 	if limit := j.Policy.BackoffLimit; limit != nil {
 		text += ", " + count(*limit, "retry", "retries")
 	} else {

@@ -1,6 +1,6 @@
 // Package pytorch answers what is particular to PyTorchJobs: the Master, or else the first Worker, is where the others
 // meet and whose end counts; a job with a fixed number of replicas is one collective that restarts as one, an elastic one
-// replaces its Workers singly.
+// replaces its Workers singly, but for the first, which holds the rendezvous.
 package pytorch
 
 import (
@@ -55,7 +55,9 @@ func elastic(m *manifest.Manifest, pj *kubeflowv1.PyTorchJob) {
 		return
 	}
 	m.Job.Scope = job.ScopeReplica
-	m.Job.Elastic = &job.Elastic{Role: string(kubeflowv1.PyTorchWorker), Min: *policy.MinReplicas, Max: *policy.MaxReplicas}
+	m.Job.Elastic = &job.Elastic{
+		Role: string(kubeflowv1.PyTorchWorker), Min: *policy.MinReplicas, Max: *policy.MaxReplicas, Anchored: anchored(policy),
+	}
 	if len(policy.Metrics) > 0 {
 		m.Job.Scaler = &autoscalingv2.HorizontalPodAutoscalerSpec{
 			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{
@@ -64,6 +66,13 @@ func elastic(m *manifest.Manifest, pj *kubeflowv1.PyTorchJob) {
 			MinReplicas: policy.MinReplicas, MaxReplicas: *policy.MaxReplicas, Metrics: policy.Metrics,
 		}
 	}
+}
+
+// anchored tells whether the Workers meet in a store that the first of them holds.
+func anchored(policy *kubeflowv1.ElasticPolicy) bool {
+	unset := func(s *string) bool { return s == nil || *s == "" }
+	backend := policy.RDZVBackend
+	return unset(policy.RDZVHost) && (backend == nil || *backend == "" || *backend == kubeflowv1.RDZVBackendC10D)
 }
 
 func success(hasMaster, elastic bool) job.Success {
