@@ -113,7 +113,8 @@ type ElasticPolicy struct {
 	// +optional
 	RDZVID *string `json:"rdzvId,omitempty"`
 
-	// rdzvConf is further configuration of the rendezvous. Unset or empty adds none.
+	// rdzvConf is further configuration of the rendezvous. With c10d the setting last_call_timeout, how many seconds a new round waits
+	// for more than minReplicas, is 10 unless it is named here.
 	// +optional
 	RDZVConf []RDZVConf `json:"rdzvConf,omitempty"`
 
@@ -128,8 +129,8 @@ type ElasticPolicy struct {
 	// +optional
 	NProcPerNode *int32 `json:"nProcPerNode,omitempty"`
 
-	// maxRestarts is how often torchrun restarts the processes within its pod before the pod fails. Defaults to torchrun's own value. It
-	// is apart from backoffLimit, which counts restarts of replicas.
+	// maxRestarts is how often torchrun restarts the processes within its pod before the pod fails. Defaults to 30, because each Worker
+	// that comes or goes may cost the others one. It is apart from backoffLimit, which counts restarts of replicas.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	MaxRestarts *int32 `json:"maxRestarts,omitempty"`

@@ -2,6 +2,7 @@ package pytorch
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -78,23 +79,43 @@ func rendezvous(v *variables, m *manifest.Manifest, pj *kubeflowv1.PyTorchJob) {
 	v.set(fmt.Sprintf("%s:%d", host, at), "PET_RDZV_ENDPOINT")
 	v.set(string(backend), "PET_RDZV_BACKEND")
 	v.set(fmt.Sprintf("%d:%d", *e.MinReplicas, *e.MaxReplicas), "PET_NNODES")
+	restarts := int32(maxRestarts)
 	if e.MaxRestarts != nil {
-		v.set(strconv.Itoa(int(*e.MaxRestarts)), "PET_MAX_RESTARTS")
+		restarts = *e.MaxRestarts
 	}
+	v.set(strconv.Itoa(int(restarts)), "PET_MAX_RESTARTS")
 	if n := e.NProcPerNode; n != nil && *n > 0 {
 		v.set(strconv.Itoa(int(*n)), "PET_NPROC_PER_NODE")
 	}
 	v.set(id, "PET_RDZV_ID")
-	if conf := e.RDZVConf; len(conf) > 0 {
-		var pairs []string
-		for _, c := range conf {
-			pairs = append(pairs, c.Key+"="+c.Value)
-		}
-		v.set(strings.Join(pairs, ","), "PET_RDZV_CONF")
+	if conf := rendezvousConf(e, backend); conf != "" {
+		v.set(conf, "PET_RDZV_CONF")
 	}
 	if e.Standalone != nil && *e.Standalone {
 		v.set("", "PET_STANDALONE")
 	}
+}
+
+// What torchrun is told where the policy says nothing. Its own values are for jobs of a fixed size: when a worker leaves, and
+// often when one comes, the processes of the others fail on their next collective, and with no restart left torchrun
+// gives up for good; and a new round would wait half a minute for workers that nobody asked for.
+const (
+	maxRestarts     = 30
+	lastCallTimeout = 10 // seconds
+)
+
+// rendezvousConf is the configuration of the rendezvous as torchrun reads it.
+func rendezvousConf(e *kubeflowv1.ElasticPolicy, backend kubeflowv1.RDZVBackend) string {
+	const lastCall = "last_call_timeout"
+	var pairs []string
+	for _, c := range e.RDZVConf {
+		pairs = append(pairs, c.Key+"="+c.Value)
+	}
+	told := slices.ContainsFunc(e.RDZVConf, func(c kubeflowv1.RDZVConf) bool { return c.Key == lastCall })
+	if backend == kubeflowv1.RDZVBackendC10D && !told {
+		pairs = append(pairs, fmt.Sprintf("%s=%d", lastCall, lastCallTimeout))
+	}
+	return strings.Join(pairs, ",")
 }
 
 func port(m *manifest.Manifest, role string) int32 {

@@ -26,6 +26,10 @@ func elasticJob(pj *kubeflowv1.PyTorchJob) {
 	pj.Spec.ElasticPolicy = &kubeflowv1.ElasticPolicy{MinReplicas: new(int32(1)), MaxReplicas: new(int32(8))}
 }
 
+func etcd(pj *kubeflowv1.PyTorchJob) {
+	pj.Spec.ElasticPolicy.RDZVHost, pj.Spec.ElasticPolicy.RDZVBackend = new("etcd"), new(kubeflowv1.RDZVBackendETCDV2)
+}
+
 func perNode(n string) func(*kubeflowv1.PyTorchJob) {
 	return func(pj *kubeflowv1.PyTorchJob) { pj.Spec.NprocPerNode = &n }
 }
@@ -49,7 +53,14 @@ func TestEnvironment(t *testing.T) {
 			map[string]string{"RANK": "2", "WORLD_SIZE": "3", "MASTER_ADDR": "demo-worker-0"}},
 		{"an elastic Worker is told the bounds and where to meet", aJob(0, 3, elasticJob), job.Replica{Role: "Worker", Index: 2},
 			map[string]string{"PET_NNODES": "1:8", "PET_RDZV_ENDPOINT": "demo-worker-0:23456", "PET_RDZV_BACKEND": "c10d", "PET_RDZV_ID": "5d9d",
-				"RANK": "-", "WORLD_SIZE": "-", "MASTER_ADDR": "-", "PET_RDZV_CONF": "-", "PET_MAX_RESTARTS": "-", "PET_STANDALONE": "-"}},
+				"RANK": "-", "WORLD_SIZE": "-", "MASTER_ADDR": "-", "PET_RDZV_CONF": "last_call_timeout=10", "PET_MAX_RESTARTS": "30", "PET_STANDALONE": "-"}},
+		{"what the policy says of restarts and the rendezvous is passed on", aJob(0, 3, elasticJob, func(pj *kubeflowv1.PyTorchJob) {
+			pj.Spec.ElasticPolicy.MaxRestarts = new(int32(0))
+			pj.Spec.ElasticPolicy.RDZVConf = []kubeflowv1.RDZVConf{{Key: "join_timeout", Value: "60"}, {Key: "last_call_timeout", Value: "1"}}
+		}), job.Replica{Role: "Worker"},
+			map[string]string{"PET_RDZV_CONF": "join_timeout=60,last_call_timeout=1", "PET_MAX_RESTARTS": "0"}},
+		{"an etcd is left its own configuration", aJob(0, 3, elasticJob, etcd), job.Replica{Role: "Worker"},
+			map[string]string{"PET_RDZV_BACKEND": "etcd-v2", "PET_RDZV_ENDPOINT": "etcd:23456", "PET_RDZV_CONF": "-"}},
 	} {
 		t.Run(row.sentence, func(t *testing.T) {
 			got := map[string]string{}
@@ -72,16 +83,23 @@ func TestRules(t *testing.T) {
 		success  job.Success
 		scope    job.Scope
 		services int
+		kubelet  corev1.RestartPolicy // of the first Worker
 	}{
-		{"the Master's end is the job's, and all restart as one", aJob(1, 3), job.Success{Role: "Master", Rule: job.SuccessAll}, job.ScopeJob, 2},
-		{"a Master alone restarts in place", aJob(1, 0), job.Success{Role: "Master", Rule: job.SuccessAll}, job.ScopeReplica, 2},
-		{"Workers alone must all succeed", aJob(0, 3), job.Success{Role: "Worker", Rule: job.SuccessAll}, job.ScopeJob, 2},
-		{"of elastic Workers one is enough, and each restarts alone", aJob(0, 3, elasticJob), job.Success{Role: "Worker", Rule: job.SuccessAny}, job.ScopeReplica, 2},
+		{"the Master's end is the job's, and all restart as one", aJob(1, 3), job.Success{Role: "Master", Rule: job.SuccessAll}, job.ScopeJob, 2, "Never"},
+		{"a Master alone restarts in place", aJob(1, 0), job.Success{Role: "Master", Rule: job.SuccessAll}, job.ScopeReplica, 2, "OnFailure"},
+		{"Workers alone must all succeed", aJob(0, 3), job.Success{Role: "Worker", Rule: job.SuccessAll}, job.ScopeJob, 2, "Never"},
+		{"of elastic Workers one is enough, and each restarts alone, but for the first, which holds the rendezvous", aJob(0, 3, elasticJob),
+			job.Success{Role: "Worker", Rule: job.SuccessAny}, job.ScopeReplica, 2, "Never"},
+		{"where elastic Workers meet elsewhere, the first is as any", aJob(0, 3, elasticJob, etcd),
+			job.Success{Role: "Worker", Rule: job.SuccessAny}, job.ScopeReplica, 2, "OnFailure"},
 	} {
 		t.Run(row.sentence, func(t *testing.T) {
 			m := Kind{}.Read(row.job)
 			if m.Job.Success != row.success || m.Job.RestartScope() != row.scope || len(m.Job.Services) != row.services {
 				t.Errorf("success %+v, scope %s, services %v", m.Job.Success, m.Job.RestartScope(), m.Job.Services)
+			}
+			if got := m.Job.PodRestartPolicy(job.Replica{Role: "Worker"}); got != row.kubelet {
+				t.Errorf("the kubelet is told %s about the first Worker, want %s", got, row.kubelet)
 			}
 		})
 	}
