@@ -61,6 +61,7 @@ func runControllers(ctx context.Context, kubeconfig string, p *pki) error {
 		"--service-account-private-key-file=" + p.path("service-accounts.key"),
 		// One machine has no network between node and API server to be patient with, and a person watches.
 		"--horizontal-pod-autoscaler-sync-period=5s",
+		"--horizontal-pod-autoscaler-downscale-stabilization=60s",
 		"--horizontal-pod-autoscaler-cpu-initialization-period=15s",
 		"--horizontal-pod-autoscaler-initial-readiness-delay=5s",
 	})
