@@ -13,6 +13,7 @@ import (
 // Kubelets of the world write the truth on their pods, so that the oracle need not judge pods the way the rules do.
 const (
 	truthInPlace = "truth/failures-in-place"
+	truthTime    = "truth/ended-by-itself"
 	truthFallen  = "truth/fallen"
 	truthDone    = "truth/done"
 )
@@ -32,21 +33,26 @@ type oracle struct {
 	// all later attempts.
 	ended, prepared map[Replica]bool
 	// harmed are the classes of what truly went wrong, by attempt.
-	harmed    map[int32]map[Class]int
+	harmed map[int32]map[Class]int
+	// adrift are the attempts in which the pod that holds an elastic job's rendezvous was truly harmed; restarts are the
+	// charged ones among those that were followed by another attempt.
+	adrift    map[int32]bool
+	restarts  int32
 	notBefore map[int32]time.Time
 }
 
 func watchOver(w *world, fault func(string, ...any)) *oracle {
 	o := &oracle{w: w, fault: fault, shown: map[types.UID]int32{}, dismissed: map[types.UID]bool{}, succeeded: map[string]bool{},
 		ended: map[Replica]bool{}, prepared: map[Replica]bool{},
-		harmed: map[int32]map[Class]int{}, notBefore: map[int32]time.Time{}}
+		harmed: map[int32]map[Class]int{}, adrift: map[int32]bool{}, notBefore: map[int32]time.Time{}}
 	w.watch = o
 	return o
 }
 
 // harm notes that something truly went wrong with a pod.
 func (or *oracle) harm(pod *corev1.Pod, class Class) {
-	_, attempt, _ := or.w.job.replicaOf(pod)
+	r, attempt, _ := or.w.job.replicaOf(pod)
+	or.adrift[attempt] = or.adrift[attempt] || r.Index == 0
 	if or.harmed[attempt] == nil {
 		or.harmed[attempt] = map[Class]int{}
 	}
@@ -135,8 +141,9 @@ func (or *oracle) checkCounts(o Observed, d Decision) {
 	if ended == ReasonSucceeded || ended == ReasonDeadlineExceeded || ended == ReasonRefused || !is.Finishing.IsZero() {
 		return
 	}
+	or.checkRendezvous(o, is)
 	or.recount(o, is.Attempt)
-	var want int32
+	want := or.restarts
 	for _, n := range or.shown {
 		want += n
 	}
@@ -149,6 +156,30 @@ func (or *oracle) checkCounts(o Observed, d Decision) {
 	}
 	if int(is.Disruptions) > disruptions {
 		or.fault("7: %d disruptions are recorded, %d happened", is.Disruptions, disruptions)
+	}
+}
+
+// checkRendezvous sees that an elastic job begins another attempt when the replica that holds its rendezvous is lost, and
+// never because of scaling or of any other.
+func (or *oracle) checkRendezvous(o Observed, is Status) {
+	for _, a := range is.Attempts {
+		if a.Number < o.Status.Attempt || a.Number == is.Attempt || a.Reason == ReasonSuspended {
+			continue
+		}
+		or.checkHarm(a)
+		if !anchored(o.Job) || !or.adrift[a.Number] {
+			or.fault("3: attempt %d ended though nothing has befallen its rendezvous: %s: %s", a.Number, a.Reason, a.Message)
+		}
+		if a.Reason == ReasonRestarted {
+			or.restarts++
+		}
+	}
+	if is.Finished() || is.Attempt > o.Status.Attempt {
+		return
+	}
+	// One that ended by itself is judged when the others have been heard, which takes three seconds, and one for the clocks.
+	if pod := or.rendezvousFell(o, is.Attempt); pod != nil && !or.undecided(o, pod, 4*time.Second) {
+		or.fault("3: attempt %d goes on though %s, which held its rendezvous, has fallen", is.Attempt, pod.Name)
 	}
 }
 
@@ -165,6 +196,9 @@ func (or *oracle) checkHarm(a Attempt) {
 
 // recount counts the failures of the present attempt's pods that were shown, each pod's by its UID.
 func (or *oracle) recount(o Observed, present int32) {
+	if or.rendezvousFell(o, present) != nil {
+		return // the others' failures are part of that, or will be
+	}
 	for _, pod := range o.Pods {
 		r, attempt, ok := o.Job.replicaOf(pod)
 		if !or.w.belongs(pod) || !ok || attempt != present || or.dismissed[pod.UID] || or.succeeded[key(attempt, r)] {
@@ -172,6 +206,9 @@ func (or *oracle) recount(o Observed, present int32) {
 		}
 		if r.Index >= o.Job.Size(*o.Job.role(r.Role)) {
 			or.dismissed[pod.UID] = true
+			continue
+		}
+		if r.Index > 0 && or.undecided(o, pod, 3*time.Second) {
 			continue
 		}
 		inPlace, _ := strconv.Atoi(pod.Annotations[truthInPlace])
@@ -188,12 +225,36 @@ func (or *oracle) recount(o Observed, present int32) {
 	}
 }
 
+// undecided tells whether an end by itself, so long ago at most, may yet turn out to be the consequence of another that
+// cost an elastic job its rendezvous.
+func (or *oracle) undecided(o Observed, pod *corev1.Pod, ago time.Duration) bool {
+	last, err := time.Parse(time.RFC3339, pod.Annotations[truthTime])
+	return err == nil && anchored(o.Job) && o.Now.Before(last.Add(ago))
+}
+
+func anchored(j Job) bool { return j.Elastic != nil && j.Elastic.Anchored }
+
+// rendezvousFell tells whether the pod that holds the rendezvous was shown to have fallen.
+func (or *oracle) rendezvousFell(o Observed, present int32) *corev1.Pod {
+	for _, pod := range o.Pods {
+		r, attempt, ok := o.Job.replicaOf(pod)
+		if ok && anchored(o.Job) && or.w.belongs(pod) && r.Index == 0 && attempt == present && pod.Annotations[truthFallen] != "" &&
+			pod.Annotations[truthDone] == "" {
+			return pod
+		}
+	}
+	return nil
+}
+
 // note remembers what a recorded pass was shown.
 func (or *oracle) note(o Observed, d Decision) {
 	if o.Job.Policy.Suspend {
 		return
 	}
 	for _, pod := range o.Pods {
+		if r, _, ok := o.Job.replicaOf(pod); ok && r.Index >= o.Job.Size(*o.Job.role(r.Role)) {
+			or.dismissed[pod.UID] = true
+		}
 		if r, attempt, ok := o.Job.replicaOf(pod); ok && or.w.belongs(pod) && attempt == o.Status.Attempt && pod.Annotations[truthDone] != "" &&
 			!or.dismissed[pod.UID] && r.Index < o.Job.Size(*o.Job.role(r.Role)) && d.Write != WriteSoon {
 			or.succeeded[key(attempt, r)] = true
@@ -234,6 +295,24 @@ func (or *oracle) created(pod *corev1.Pod) {
 	if or.w.status.Finished() {
 		or.fault("4: %s is created after the verdict", pod.Name)
 	}
+	if !or.w.status.Finishing.IsZero() {
+		or.fault("5: %s is created after a worker has succeeded", pod.Name)
+	}
+	if n := or.asked(r.Role); r.Index >= n {
+		or.fault("%s is created, and %d replicas of %s are asked for", pod.Name, n, r.Role)
+	}
+}
+
+// asked is how many replicas of a role the job had to have when the controller last looked at it.
+func (or *oracle) asked(role string) int32 {
+	seen := or.w.jobs[or.w.seenJob]
+	n := seen.role(role).Replicas
+	if e := seen.Elastic; e != nil && e.Role == role && n < e.Min {
+		return e.Min
+	} else if e != nil && e.Role == role && n > e.Max {
+		return e.Max
+	}
+	return n
 }
 
 // Invariants 3 and 9 at the death of a pod.
@@ -243,6 +322,20 @@ func (or *oracle) deleting(pod *corev1.Pod, force bool) {
 	}
 	if force && (!or.w.deadNodes[pod.Spec.NodeName] || pod.DeletionTimestamp == nil || or.w.now.Before(pod.DeletionTimestamp.Add(patience))) {
 		or.fault("3: %s is removed by force though its node may be running it", pod.Name)
+	}
+	or.checkUntouched(pod)
+}
+
+// checkUntouched sees that scaling an elastic job stops nobody but those it removes, and those only at the top end.
+func (or *oracle) checkUntouched(pod *corev1.Pod) {
+	seen := or.w.jobs[or.w.seenJob]
+	r, attempt, _ := seen.replicaOf(pod)
+	if seen.Elastic == nil || seen.Policy.Suspend || or.w.status.Finished() || attempt < or.w.status.Attempt || or.dismissed[pod.UID] {
+		return
+	}
+	fell := pod.Annotations[truthFallen] != "" || pod.DeletionTimestamp != nil
+	if r.Index < or.asked(r.Role) && !fell {
+		or.fault("%s is well and wanted, and is deleted", pod.Name)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 )
@@ -64,9 +65,9 @@ func genJob(t *rapid.T) Job {
 		j.Roles[3].Replicas = max(workers, 1)
 		j.ScopeOverride = rapid.SampledFrom([]Scope{ScopeJob, ScopeReplica}).Draw(t, "scope") // scaling to one would change it
 	case "elastic":
-		j.Roles[0].Replicas, j.Roles[1].Replicas = 0, max(workers, 1)
-		j.Elastic = &Elastic{Role: "Worker", Min: 1, Max: 4}
+		j.Roles[0].Replicas = 0
 		j.Scope, j.Success = ScopeReplica, Success{Role: "Worker", Rule: SuccessAny}
+		genBounds(t, &j)
 	}
 	policy := rapid.SampledFrom([]RestartPolicy{RestartOnFailure, RestartOnFailure, RestartExitCode, RestartExitCode, RestartNever}).Draw(t, "restartPolicy")
 	for i := range j.Roles {
@@ -86,6 +87,21 @@ func genJob(t *rapid.T) Job {
 	return j
 }
 
+// genBounds makes the job elastic, or gives an elastic job other bounds.
+func genBounds(t *rapid.T, j *Job) {
+	e := Elastic{Role: "Worker", Min: rapid.Int32Range(1, 2).Draw(t, "minReplicas")}
+	e.Max = rapid.Int32Range(e.Min, 4).Draw(t, "maxReplicas")
+	if j.Elastic != nil {
+		e.Anchored = j.Elastic.Anchored
+	} else {
+		e.Anchored = rapid.IntRange(0, 3).Draw(t, "meets elsewhere") > 0
+	}
+	j.Elastic, j.Scaler = &e, nil
+	if rapid.Bool().Draw(t, "autoscaled") {
+		j.Scaler = &autoscalingv2.HorizontalPodAutoscalerSpec{MinReplicas: &e.Min, MaxReplicas: e.Max}
+	}
+}
+
 // namesake is a job of the same name that was deleted a moment ago: its pods are still there.
 func (h *history) namesake() {
 	for _, role := range h.job.Roles {
@@ -102,7 +118,7 @@ func (h *history) namesake() {
 func (h *history) step() {
 	actions := []string{
 		"reconcile", "reconcile", "reconcile", "reconcile", "rest", "start", "start", "start all", "start all", "exit", "exit", "exit", "again",
-		"evict", "delete", "vanish", "vanish twice", "fail and recover", "fail and recover", "gone", "gone all", "node", "tick", "tick", "suspend", "scale", "scale", "limit", "quota", "stranger leaves", "crash",
+		"evict", "delete", "vanish", "vanish twice", "fail and recover", "fail and recover", "gone", "gone all", "node", "tick", "tick", "suspend", "scale", "scale", "down and up", "autoscale", "bounds", "limit", "quota", "stranger leaves", "crash",
 	}
 	switch action := rapid.SampledFrom(actions).Draw(h.T, "action"); action {
 	case "reconcile":
@@ -111,6 +127,7 @@ func (h *history) step() {
 		if err := h.settle(nil); err != nil {
 			h.Fatalf("8: %v", err)
 		}
+		h.checkScaler()
 	case "start all":
 		h.startAll()
 	case "fail and recover":
@@ -125,7 +142,21 @@ func (h *history) step() {
 		h.edit(func(j *Job) { j.Policy.Suspend = !j.Policy.Suspend })
 	case "scale":
 		n := rapid.Int32Range(1, 4).Draw(h.T, "replicas")
-		h.edit(func(j *Job) { j.Roles[len(j.Roles)-1].Replicas = n })
+		if h.job.Elastic != nil {
+			n = rapid.Int32Range(0, 6).Draw(h.T, "replicas") // a person may ask for what the bounds do not allow
+		}
+		h.scaleTo(n)
+	case "down and up":
+		h.downAndUp()
+	case "autoscale":
+		// It edits as long as it is there, whatever has become of the job.
+		if h.scaler != nil {
+			h.scaleTo(rapid.Int32Range(*h.scaler.Spec.MinReplicas, h.scaler.Spec.MaxReplicas).Draw(h.T, "desiredReplicas"))
+		}
+	case "bounds":
+		if h.job.Elastic != nil {
+			h.edit(func(j *Job) { genBounds(h.T, j) })
+		}
 	case "limit":
 		n := rapid.Int32Range(0, 5).Draw(h.T, "backoffLimit")
 		h.edit(func(j *Job) { j.Policy.BackoffLimit = &n })
@@ -171,6 +202,26 @@ func (h *history) vanishTwice() {
 	h.reconcile(h.chaos())
 	h.crash()
 	h.reconcile(h.chaos())
+	h.reconcile(h.chaos())
+}
+
+func (h *history) scaleTo(n int32) {
+	h.edit(func(j *Job) { j.Roles[len(j.Roles)-1].Replicas = n })
+}
+
+// downAndUp lowers the number of replicas and raises it again, before or after the pods that were removed are gone.
+func (h *history) downAndUp() {
+	h.startAll()
+	h.reconcile(h.chaos())
+	h.scaleTo(1)
+	h.reconcile(h.chaos())
+	if rapid.Bool().Draw(h.T, "gone meanwhile") {
+		h.stopTerminating()
+		h.reconcile(h.chaos())
+	}
+	h.scaleTo(4)
+	h.reconcile(h.chaos())
+	h.stopTerminating()
 	h.reconcile(h.chaos())
 }
 
@@ -232,6 +283,10 @@ func (h *history) exitPod(pod *corev1.Pod, code int32) {
 		n, _ := strconv.Atoi(pod.Annotations[truthInPlace])
 		h.mark(pod, truthInPlace, strconv.Itoa(n+1))
 		h.oracle.harm(pod, Application)
+	}
+	h.mark(pod, truthTime, "")
+	if code < 128 {
+		h.mark(pod, truthTime, h.now.Format(time.RFC3339)) // it ended by itself
 	}
 	h.exit(pod, code, "Error", "")
 	if rapid.Bool().Draw(h.T, "the phase comes later") {
@@ -359,6 +414,29 @@ func (h *history) checkDue(tolerance time.Duration) {
 	}
 }
 
+// checkScaler sees that a job has the autoscaler it wants while it runs, and none when it is suspended or about to end.
+func (h *history) checkScaler() {
+	if h.jobGone {
+		return
+	}
+	runs := !h.status.Finished() && !h.job.Policy.Suspend
+	if wants := runs && h.job.Scaler != nil && h.status.Finishing.IsZero(); wants != (h.scaler != nil) {
+		h.Fatalf("4: wants an autoscaler: %v, has one: %v", wants, h.scaler != nil)
+	} else if wants && (h.scaler.Spec.MaxReplicas != h.job.Elastic.Max || *h.scaler.Spec.MinReplicas != h.job.Elastic.Min) {
+		h.Fatalf("the autoscaler goes from %d to %d, the job from %d to %d",
+			*h.scaler.Spec.MinReplicas, h.scaler.Spec.MaxReplicas, h.job.Elastic.Min, h.job.Elastic.Max)
+	}
+}
+
+// checkSize sees that a job at rest has no pod beyond what it was scaled to.
+func (h *history) checkSize() {
+	for _, pod := range h.pods {
+		if r, _, _ := h.job.replicaOf(pod); r.Index >= h.job.Size(*h.job.role(r.Role)) {
+			h.Fatalf("the job has %d replicas of %s and still pod %s", h.job.Size(*h.job.role(r.Role)), r.Role, pod.Name)
+		}
+	}
+}
+
 // checkRest sees that the job came to where it should be. Invariant 4 above all: a finished job holds nothing.
 func (h *history) checkRest() {
 	if h.jobGone {
@@ -367,6 +445,7 @@ func (h *history) checkRest() {
 	h.now = h.now.Add(24 * time.Hour) // nothing is left for which the controller would wake
 	h.checkDue(0)
 	s := h.status
+	h.checkScaler()
 	for _, pod := range h.pods {
 		keeps := h.job.Policy.CleanPodPolicy == CleanNone && (s.endReason() == ReasonSucceeded || s.endReason() == ReasonFailed)
 		if s.Finished() && !isOver(pod) && !keeps {
@@ -382,6 +461,7 @@ func (h *history) checkRest() {
 	if !s.Finishing.IsZero() {
 		h.Fatalf("6: a worker has succeeded at %s, and the job will never end", s.Finishing)
 	}
+	h.checkSize()
 	for _, role := range h.job.Roles {
 		if h.waits(role) {
 			continue
