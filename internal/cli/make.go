@@ -148,6 +148,9 @@ func (r *recipe) setProcesses(pj *kubeflowv1.PyTorchJob, c *corev1.Container) er
 		return nil
 	}
 	c.Command = append([]string{c.Command[0], "-m", "torch.distributed.run"}, c.Command[1:]...)
+	// Torch 1.13 under Python 3.11, as Debian 12 has them, cannot read its own defaults of these two. For a tenth process alone
+	// they mean the same to any torch.
+	c.Env = append(c.Env, corev1.EnvVar{Name: "PET_REDIRECTS", Value: "9:1"}, corev1.EnvVar{Name: "PET_TEE", Value: "9:1"})
 	return nil
 }
 
