@@ -114,6 +114,9 @@ func (f *follower) change(next *yard.Job) {
 	if f.first == nil {
 		f.first = is.LastFailure
 	}
+	if changes := story.Scaled(was, is); changes != "" && !f.stopping && !next.Gone {
+		f.tell("scaled", "%s is scaled: %s.", next.Job.Name, changes)
+	}
 	switch {
 	case f.stopping || next.Gone:
 	case is.Retries+is.Disruptions > was.Retries+was.Disruptions && is.LastFailure != nil && !is.Finished():

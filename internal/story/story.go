@@ -92,6 +92,19 @@ func (s Story) attempt() string {
 	return ""
 }
 
+// Scaled says how the numbers of replicas have changed, nothing if they have not.
+func Scaled(was, is job.Status) string {
+	var changes []string
+	for _, role := range is.Roles {
+		for _, before := range was.Roles {
+			if before.Role == role.Role && before.Size != role.Size {
+				changes = append(changes, fmt.Sprintf("%s from %d to %d", role.Role, before.Size, role.Size))
+			}
+		}
+	}
+	return strings.Join(changes, ", ")
+}
+
 // Summary is how the job ended, in a few lines. First is the first failure that was seen, nil if there was none.
 func (s Story) Summary(first *job.Failure) string {
 	var out strings.Builder

@@ -103,3 +103,25 @@ func TestSpans(t *testing.T) {
 		}
 	}
 }
+
+func TestScaled(t *testing.T) {
+	sizes := func(chief, worker int32) job.Status {
+		return job.Status{Roles: []job.RoleStatus{{Role: "Chief", Size: chief}, {Role: "Worker", Size: worker}}}
+	}
+	for _, row := range []struct {
+		sentence string
+		was, is  job.Status
+		want     string
+	}{
+		{"a job that has just begun is not scaled", job.Status{}, sizes(1, 3), ""},
+		{"nor is one that stays as it is", sizes(1, 3), sizes(1, 3), ""},
+		{"one that is names the role", sizes(1, 3), sizes(1, 2), "Worker from 3 to 2"},
+		{"or the roles", sizes(1, 3), sizes(0, 4), "Chief from 1 to 0, Worker from 3 to 4"},
+	} {
+		t.Run(row.sentence, func(t *testing.T) {
+			if got := Scaled(row.was, row.is); got != row.want {
+				t.Errorf("got %q, want %q", got, row.want)
+			}
+		})
+	}
+}
