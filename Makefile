@@ -1,5 +1,5 @@
 # Trainyard. `make demo` shows it, `make test` proves it; both install what a bare Debian machine lacks.
-.PHONY: build generate verify lint test demo bench setup
+.PHONY: build generate pictures verify lint test demo bench setup
 
 GO      ?= go
 TOOL    := $(GO) tool -modfile=go.tools.mod
@@ -14,6 +14,10 @@ build:
 
 generate:
 	$(GO) generate ./...
+
+# The pictures of docs/, by the commands that stand there. A test holds them to it.
+pictures:
+	$(GO) test -run 'TestPictures$$' -count 1 ./internal/cli -update
 
 # What is generated is as generated, and go.mod is tidy.
 verify:

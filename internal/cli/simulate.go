@@ -58,6 +58,7 @@ func (s *simulate) run(cmd *cobra.Command, sentences []string) error {
 	if err != nil {
 		return err
 	}
+	described := simulation.Describe(j.Job) // before it is scaled
 	life, err := simulation.Live(j.Manifest, script, s.pace)
 	if err != nil {
 		return usageError{err}
@@ -73,7 +74,7 @@ func (s *simulate) run(cmd *cobra.Command, sentences []string) error {
 	case "svg":
 		out.printf("%s", life.SVG())
 	default:
-		out.printf("%s %s: %s\n\n%s", j.kind.Name(), j.Job.Name, simulation.Describe(j.Job), life)
+		out.printf("%s %s: %s\n\n%s", j.kind.Name(), j.Job.Name, described, life)
 	}
 	return out.err
 }
