@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	kubectl "k8s.io/kubectl/pkg/cmd"
+	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 )
 
 // kubectlCommand is kubectl itself, so that a bare machine needs nothing else. Without KUBECONFIG or --kubeconfig it speaks to the
@@ -36,17 +39,34 @@ func realKubectl(args []string) *cobra.Command {
 	})
 	before := cmd.PersistentPreRunE
 	cmd.PersistentPreRunE = func(c *cobra.Command, args []string) error {
-		useLocalCluster(flags)
+		if useLocalCluster(flags) {
+			sayWhenItIsNotRunning()
+		}
 		return before(c, args)
 	}
 	return cmd
 }
 
 // useLocalCluster lets a command speak to the local cluster, where one has been started and no other is named.
-func useLocalCluster(flags *genericclioptions.ConfigFlags) {
-	if file, err := localKubeconfig(); err == nil && os.Getenv("KUBECONFIG") == "" && *flags.KubeConfig == "" {
-		*flags.KubeConfig = file
+func useLocalCluster(flags *genericclioptions.ConfigFlags) bool {
+	file, err := localKubeconfig()
+	if err != nil || os.Getenv("KUBECONFIG") != "" || *flags.KubeConfig != "" {
+		return false
 	}
+	*flags.KubeConfig = file
+	return true
+}
+
+// sayWhenItIsNotRunning puts what to do in place of kubectl's words on a connection that is refused.
+func sayWhenItIsNotRunning() {
+	utilruntime.ErrorHandlers = nil // which would say so, too, several times
+	cmdutil.BehaviorOnFatal(func(message string, code int) {
+		if strings.Contains(message, "was refused") || strings.Contains(message, "connection refused") {
+			message = "trainyard: " + errNotRunning.Error()
+		}
+		fmt.Fprintln(os.Stderr, strings.TrimSuffix(message, "\n"))
+		os.Exit(code)
+	})
 }
 
 // localKubeconfig is the kubeconfig of the local cluster in its usual place.

@@ -73,13 +73,16 @@ func (t *target) open() (*yard.Yard, error) {
 	return y, t.explain(err)
 }
 
+// errNotRunning says that the local cluster has been started before and does not answer now.
+var errNotRunning = errors.New("the local cluster is not running: `trainyard up` starts it")
+
 // explain says what to do about an answer of the cluster that is not about the job.
 func (t *target) explain(err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case utilnet.IsConnectionRefused(err) && t.local:
-		return errors.New("the local cluster is not running: `trainyard up` starts it")
+		return errNotRunning
 	case utilnet.IsConnectionRefused(err) || utilnet.IsTimeout(err):
 		return fmt.Errorf("the cluster does not answer: %w", err)
 	case meta.IsNoMatchError(err) || strings.Contains(err.Error(), "could not find the requested resource"):

@@ -107,11 +107,16 @@ func TestKubectlFindsTheLocalCluster(t *testing.T) {
 		cmd.Env = []string{"HOME=" + dir, "TRAINYARD_DATA_DIR=" + filepath.Join(dir, "data")}
 		return outcome(cmd)
 	}
-	local.StartUp(t, filepath.Join(dir, "data")).Ready()
+	up := local.StartUp(t, filepath.Join(dir, "data")).Ready()
 	if output, code := kubectl("get", "nodes", "--no-headers"); code != 0 || !strings.HasPrefix(output, "trainyard   Ready") {
 		t.Errorf("it ends with code %d and says %s", code, output)
 	}
 	if output, code := kubectl("get", "pod", "nobody"); code != 1 || output != "Error from server (NotFound): pods \"nobody\" not found\n" {
+		t.Errorf("it ends with code %d and says %s", code, output)
+	}
+	up.Signal(syscall.SIGTERM)
+	up.Wait()
+	if output, code := kubectl("get", "nodes"); code != 1 || output != "trainyard: the local cluster is not running: `trainyard up` starts it\n" {
 		t.Errorf("it ends with code %d and says %s", code, output)
 	}
 }
