@@ -11,6 +11,8 @@ import (
 	"github.com/opencontainers/cgroups/fs"
 	"github.com/opencontainers/cgroups/fs2"
 	v1 "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/trainyard/trainyard/internal/procrun/proc"
 )
 
 // limits creates the control groups that hold containers to their limits, one group per container under one parent.
@@ -191,8 +193,8 @@ func (r *Runtime) UpdateContainerResources(_ context.Context, id string, wanted 
 		err = c.group.Set(resources(wanted.GetLinux()))
 	default:
 		if c.group, err = r.limits.group(c.id, wanted.GetLinux()); c.group != nil {
-			for _, pid := range readProcesses().below(c.roots()) {
-				err = errors.Join(err, placeIn(c.group)(pid))
+			for _, p := range atAndBelow(proc.ReadAll(), c.roots()) {
+				err = errors.Join(err, placeIn(c.group)(p.Pid))
 			}
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	v1 "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/trainyard/trainyard/internal/procrun/proc"
 )
 
 // ContainerStats reports what a container uses.
@@ -16,14 +18,14 @@ func (r *Runtime) ContainerStats(_ context.Context, id string) (*v1.ContainerSta
 	if err != nil {
 		return nil, err
 	}
-	stats, _ := c.stats(readProcesses())
+	stats, _ := c.stats(proc.ReadAll())
 	return stats, nil
 }
 
 // ListContainerStats reports what the running containers that match the filter use.
 func (r *Runtime) ListContainerStats(_ context.Context, filter *v1.ContainerStatsFilter) ([]*v1.ContainerStats, error) {
 	var list []*v1.ContainerStats
-	all := readProcesses()
+	all := proc.ReadAll()
 	for _, c := range r.allContainers() {
 		if filter.GetId() != "" && filter.GetId() != c.id ||
 			filter.GetPodSandboxId() != "" && filter.GetPodSandboxId() != c.sandboxID ||
@@ -44,7 +46,7 @@ type sample struct {
 }
 
 // stats reports a container's usage, all zero if it does not run.
-func (c *container) stats(all processes) (*v1.ContainerStats, usage) {
+func (c *container) stats(all proc.Processes) (*v1.ContainerStats, usage) {
 	now := time.Now()
 	u := c.usage(all)
 	rate := c.rate(sample{now, u.cpu})
@@ -61,7 +63,7 @@ func (c *container) stats(all processes) (*v1.ContainerStats, usage) {
 	}, u
 }
 
-func (c *container) usage(all processes) usage {
+func (c *container) usage(all proc.Processes) usage {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.supervisor == nil || c.ended != nil {
@@ -72,7 +74,7 @@ func (c *container) usage(all processes) usage {
 			return u
 		}
 	}
-	u := all.usage(c.roots())
+	u := usageOf(all, c.roots())
 	// The time of an orphan is lost between its end and its being reaped; the total never goes back.
 	u.cpu = max(u.cpu, c.sampled.cpu)
 	return u
@@ -132,13 +134,13 @@ func (r *Runtime) PodSandboxStats(_ context.Context, id string) (*v1.PodSandboxS
 	if err != nil {
 		return nil, err
 	}
-	return r.podStats(s, readProcesses()), nil
+	return r.podStats(s, proc.ReadAll()), nil
 }
 
 // ListPodSandboxStats reports what the ready pods that match the filter use.
 func (r *Runtime) ListPodSandboxStats(_ context.Context, filter *v1.PodSandboxStatsFilter) ([]*v1.PodSandboxStats, error) {
 	var list []*v1.PodSandboxStats
-	all := readProcesses()
+	all := proc.ReadAll()
 	for _, s := range r.allSandboxes() {
 		if filter.GetId() != "" && filter.GetId() != s.id ||
 			!hasLabels(s.config.GetLabels(), filter.GetLabelSelector()) ||
@@ -151,7 +153,7 @@ func (r *Runtime) ListPodSandboxStats(_ context.Context, filter *v1.PodSandboxSt
 }
 
 // podStats adds up a pod's running containers.
-func (r *Runtime) podStats(s *sandbox, all processes) *v1.PodSandboxStats {
+func (r *Runtime) podStats(s *sandbox, all proc.Processes) *v1.PodSandboxStats {
 	now := time.Now()
 	var sum usage
 	var rate uint64

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	v1 "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/trainyard/trainyard/internal/procrun/proc"
 )
 
 func TestStop(t *testing.T) {
@@ -96,7 +98,7 @@ func TestEverythingDiesWithTheContainer(t *testing.T) {
 // running counts the processes of the enclave with a command line.
 func running(command string) int {
 	count := 0
-	for pid := range readProcesses().stat {
+	for pid := range proc.ReadAll().ByPid {
 		line, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
 		if strings.TrimRight(strings.ReplaceAll(string(line), "\x00", " "), " ") == command {
 			count++

@@ -2,11 +2,12 @@ package procrun
 
 import (
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/opencontainers/cgroups"
+
+	"github.com/trainyard/trainyard/internal/procrun/proc"
 )
 
 // usage is what a container uses.
@@ -44,35 +45,6 @@ func first(values map[string]uint64, names ...string) uint64 {
 	return 0
 }
 
-// processes are those of the enclave at one moment.
-type processes struct {
-	children map[int][]int
-	stat     map[int][]string // fields of /proc/PID/stat after the name
-}
-
-func readProcesses() processes {
-	p := processes{children: map[int][]int{}, stat: map[int][]string{}}
-	entries, _ := os.ReadDir("/proc")
-	for _, entry := range entries {
-		pid, err := strconv.Atoi(entry.Name())
-		if err != nil {
-			continue
-		}
-		text, err := os.ReadFile("/proc/" + entry.Name() + "/stat")
-		if err != nil {
-			continue
-		}
-		// The name in parentheses may hold anything.
-		fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-		if len(fields) < 22 {
-			continue
-		}
-		parent, _ := strconv.Atoi(fields[1])
-		p.stat[pid], p.children[parent] = fields, append(p.children[parent], pid)
-	}
-	return p
-}
-
 // Fields of /proc/PID/stat after the name, and the unit of its times, which is the same on all Linux machines.
 const (
 	statMinorFaults = 7
@@ -81,33 +53,32 @@ const (
 	tick            = 10_000_000
 )
 
-// below returns the processes at and below the roots.
-func (p processes) below(roots []int) []int {
-	var found []int
-	for queue := slices.Clone(roots); len(queue) > 0; queue = queue[1:] {
-		if _, exists := p.stat[queue[0]]; exists {
-			found = append(found, queue[0])
+// atAndBelow returns the processes at and below the roots.
+func atAndBelow(all proc.Processes, roots []int) []proc.Process {
+	var found []proc.Process
+	for _, root := range roots {
+		if p, exists := all.ByPid[root]; exists {
+			found = append(found, p)
 		}
-		queue = append(queue, p.children[queue[0]]...)
 	}
-	return found
+	return append(found, all.Below(roots...)...)
 }
 
-// usage adds up the processes at and below the roots. The memory that processes share is counted once, as much as
+// usageOf adds up the processes at and below the roots. The memory that processes share is counted once, as much as
 // the one that shares most has of it. Pages of files are the machine's, which can drop them at any time; most of the
 // supervisor's are of this very program.
-func (p processes) usage(roots []int) usage {
+func usageOf(all proc.Processes, roots []int) usage {
 	var u usage
 	var shared uint64
-	for _, pid := range p.below(roots) {
-		fields := p.stat[pid]
+	for _, p := range atAndBelow(all, roots) {
+		fields := p.Stat
 		for i := range 4 {
 			u.cpu += number(fields[statUserTime+i]) * tick
 		}
 		u.faults += number(fields[statMinorFaults])
 		u.majorFaults += number(fields[statMajorFaults])
 		u.processes++
-		own, common := memoryOf(pid)
+		own, common := memoryOf(p.Pid)
 		u.rss += own
 		shared = max(shared, common)
 	}

@@ -7,9 +7,9 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"strconv"
-	"strings"
 	"syscall"
+
+	"github.com/trainyard/trainyard/internal/procrun/proc"
 )
 
 // supervise runs the command to its end and returns the exit code.
@@ -129,40 +129,11 @@ func killEverything() {
 // so that none escapes by losing its parent.
 func killDescendants() {
 	for {
-		for _, pid := range descendants(os.Getpid()) {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
+		for _, p := range proc.ReadAll().Below(os.Getpid()) {
+			_ = syscall.Kill(p.Pid, syscall.SIGKILL)
 		}
 		if _, err := syscall.Wait4(-1, nil, 0, nil); errors.Is(err, syscall.ECHILD) {
 			return
 		}
 	}
-}
-
-// descendants reads the processes below root from /proc.
-func descendants(root int) []int {
-	children := map[int][]int{}
-	entries, _ := os.ReadDir("/proc")
-	for _, entry := range entries {
-		pid, err := strconv.Atoi(entry.Name())
-		if err != nil {
-			continue
-		}
-		text, err := os.ReadFile("/proc/" + entry.Name() + "/stat")
-		if err != nil {
-			continue
-		}
-		// The name in parentheses may hold anything; state and parent come after the last one.
-		fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-		if len(fields) > 1 && fields[0] != "Z" {
-			parent, _ := strconv.Atoi(fields[1])
-			children[parent] = append(children[parent], pid)
-		}
-	}
-	var found []int
-	for next := children[root]; len(next) > 0; {
-		pid := next[0]
-		found = append(found, pid)
-		next = append(next[1:], children[pid]...)
-	}
-	return found
 }
