@@ -46,14 +46,14 @@ func (w *waiting) run(cmd *cobra.Command, name string) error {
 	}
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	y, j, err := w.find(ctx, name)
+	if err != nil {
+		return err
+	}
 	if w.timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, w.timeout)
 		defer cancel()
-	}
-	y, j, err := w.find(ctx, name)
-	if err != nil {
-		return err
 	}
 	changes, err := y.Follow(ctx, j)
 	if err != nil {
