@@ -103,7 +103,7 @@ func (w *world) install(scheme *runtime.Scheme) {
 			return err
 		})
 		jobs := &unstructured.UnstructuredList{}
-		jobs.SetGroupVersionKind(schema.GroupVersionKind{Group: crd.Spec.Group, Version: "v1", Kind: crd.Spec.Names.ListKind})
+		jobs.SetGroupVersionKind(schema.GroupVersionKind{Group: crd.Spec.Group, Version: crd.Spec.Versions[0].Name, Kind: crd.Spec.Names.ListKind})
 		fromCache := &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0"}} // a watch goes back to when the cache began
 		if err := installer.List(context.Background(), jobs, fromCache, client.InNamespace(w.Namespace)); err != nil {
 			w.Fatal(err)

@@ -419,10 +419,12 @@ func (h *history) checkScaler() {
 	if h.jobGone {
 		return
 	}
-	runs := !h.status.Finished() && !h.job.Policy.Suspend
-	if wants := runs && h.job.Scaler != nil && h.status.Finishing.IsZero(); wants != (h.scaler != nil) {
+	wants := h.job.Scaler != nil && !h.status.Finished() && !h.job.Policy.Suspend && h.status.Finishing.IsZero()
+	switch {
+	case wants && h.scaler == nil && h.refusal != nil: // it is made when what was refused is tried again
+	case wants != (h.scaler != nil):
 		h.Fatalf("4: wants an autoscaler: %v, has one: %v", wants, h.scaler != nil)
-	} else if wants && (h.scaler.Spec.MaxReplicas != h.job.Elastic.Max || *h.scaler.Spec.MinReplicas != h.job.Elastic.Min) {
+	case wants && (h.scaler.Spec.MaxReplicas != h.job.Elastic.Max || *h.scaler.Spec.MinReplicas != h.job.Elastic.Min):
 		h.Fatalf("the autoscaler goes from %d to %d, the job from %d to %d",
 			*h.scaler.Spec.MinReplicas, h.scaler.Spec.MaxReplicas, h.job.Elastic.Min, h.job.Elastic.Max)
 	}
