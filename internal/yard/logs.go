@@ -84,7 +84,7 @@ func restarts(pod *corev1.Pod, container string) int32 {
 func (y *Yard) FollowLogs(ctx context.Context, j *Job, q LogQuery, tell func(Line)) (wait func(limit time.Duration)) {
 	var mu, following sync.Mutex
 	var streams sync.WaitGroup
-	known, ending := map[types.UID]*stream{}, false
+	known, ending, read := map[types.UID]*stream{}, false, j
 	one := func(l Line) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -103,7 +103,8 @@ func (y *Yard) FollowLogs(ctx context.Context, j *Job, q LogQuery, tell func(Lin
 			if gone || ending {
 				return
 			}
-			s = newStream(y, j, pod, q, one)
+			read = y.whole(reading, read)
+			s = newStream(y, read, pod, q, one)
 			known[pod.UID] = s
 			streams.Go(func() { s.follow(reading) })
 		}
@@ -131,6 +132,18 @@ func (y *Yard) FollowLogs(ctx context.Context, j *Job, q LogQuery, tell func(Lin
 		stopWatching()
 		<-done
 	}
+}
+
+// whole is the job with its roles, without which a pod's training container is not known. A job that was read before the
+// operator brought it what it is made from has none; by the time it has pods, it has.
+func (y *Yard) whole(ctx context.Context, j *Job) *Job {
+	if len(j.Job.Roles) > 0 {
+		return j
+	}
+	if now, err := y.Find(ctx, strings.ToLower(j.Kind.Name())+"/"+j.Job.Name); err == nil && now.Job.UID == j.Job.UID {
+		return now
+	}
+	return j
 }
 
 // stream reads the log of one pod's training container.
