@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -15,24 +16,27 @@ import (
 // terminal is a person's, by tmux: what is typed goes to the foreground as keys do, and what is seen is what the screen shows.
 type terminal struct {
 	*testing.T
-	socket string
+	socket, code string
 }
 
-// openTerminal runs trainyard with these arguments in a terminal of 30 lines.
+// openTerminal runs trainyard with these arguments in a terminal of 30 lines. A shell notes its exit code in a file: tmux itself
+// loses it now and then.
 func openTerminal(t *testing.T, args ...string) terminal {
 	t.Helper()
 	executable, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	// tmux starts programs by their path alone, and ours goes by its name.
-	named := filepath.Join(t.TempDir(), trainyardName)
+	dir := t.TempDir()
+	named := filepath.Join(dir, trainyardName) // a shell starts programs by their path alone, and ours goes by its name
 	if err := os.Symlink(executable, named); err != nil {
 		t.Fatal(err)
 	}
-	term := terminal{t, filepath.Join(t.TempDir(), "tmux")}
-	term.tmux(append([]string{"-f", "/dev/null", "new-session", "-d", "-x", "120", "-y", "30", "-s", "desk", ";",
-		"set-option", "-g", "remain-on-exit", "on", ";", "respawn-pane", "-k", "--", named}, args...)...)
+	settings := filepath.Join(dir, "settings")
+	write(t, settings, "set-option -g remain-on-exit on\n")
+	term := terminal{t, filepath.Join(dir, "tmux"), filepath.Join(dir, "code")}
+	term.tmux(append([]string{"-f", settings, "new-session", "-d", "-x", "120", "-y", "30", "-s", "desk", "--",
+		"sh", "-c", `trap : INT; "$@"; echo $? > "$0.new" && mv "$0.new" "$0"`, term.code, named}, args...)...)
 	t.Cleanup(func() { term.tmux("kill-server") })
 	return term
 }
@@ -69,12 +73,16 @@ func (t terminal) sees(patterns ...string) {
 // ends waits for the program's end and checks its exit code.
 func (t terminal) ends(code int) {
 	t.Helper()
-	(&local.World{TB: t.T}).Eventually("the program's end", func() error {
-		if got, want := strings.TrimSpace(t.tmux("list-panes", "-t", "desk", "-F", "#{pane_dead} #{pane_dead_status}")), fmt.Sprintf("1 %d", code); got != want {
-			return fmt.Errorf("it is %q, want %q; the screen:\n%s", got, want, t.tmux("capture-pane", "-p", "-t", "desk", "-S", "-"))
+	var got []byte
+	(&local.World{TB: t.T}).Eventually("the program's end", func() (err error) {
+		if got, err = os.ReadFile(t.code); err != nil {
+			return fmt.Errorf("%w; the screen:\n%s", err, t.tmux("capture-pane", "-p", "-t", "desk", "-S", "-"))
 		}
 		return nil
 	})
+	if strings.TrimSpace(string(got)) != strconv.Itoa(code) {
+		t.Errorf("it ends with code %s, want %d", got, code)
+	}
 }
 
 // The cluster is the run's own here: Ctrl-C, which reaches all that the terminal started, must not take it from under the job.
