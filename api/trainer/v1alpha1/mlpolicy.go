@@ -56,7 +56,8 @@ type TorchMLPolicySource struct {
 // +kubebuilder:validation:XValidation:rule="has(self.minNodes) || has(self.maxNodes)",message="name minNodes, maxNodes or both: without them there is nothing to scale between"
 type TorchElasticPolicy struct {
 	// maxRestarts is how many times the training job can be restarted. This value is inserted into the --max-restarts argument of
-	// torchrun and is the limit of the job's own restarts too. Unset means torchrun's default, and the runtime's limit for the job.
+	// torchrun and is the limit of the job's own restarts too. Unset means 30 for torchrun, which needs one
+	// whenever a node comes or goes, and the runtime's limit for the job.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	MaxRestarts *int32 `json:"maxRestarts,omitempty"`

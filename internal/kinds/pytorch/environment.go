@@ -10,6 +10,7 @@ import (
 
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
 	"github.com/trainyard/trainyard/internal/job"
+	"github.com/trainyard/trainyard/internal/kinds/torchrun"
 	"github.com/trainyard/trainyard/internal/manifest"
 )
 
@@ -79,7 +80,7 @@ func rendezvous(v *variables, m *manifest.Manifest, pj *kubeflowv1.PyTorchJob) {
 	v.set(fmt.Sprintf("%s:%d", host, at), "PET_RDZV_ENDPOINT")
 	v.set(string(backend), "PET_RDZV_BACKEND")
 	v.set(fmt.Sprintf("%d:%d", *e.MinReplicas, *e.MaxReplicas), "PET_NNODES")
-	restarts := int32(maxRestarts)
+	restarts := int32(torchrun.MaxRestarts)
 	if e.MaxRestarts != nil {
 		restarts = *e.MaxRestarts
 	}
@@ -96,14 +97,6 @@ func rendezvous(v *variables, m *manifest.Manifest, pj *kubeflowv1.PyTorchJob) {
 	}
 }
 
-// What torchrun is told where the policy says nothing. Its own values are for jobs of a fixed size: when a worker leaves, and
-// often when one comes, the processes of the others fail on their next collective, and with no restart left torchrun
-// gives up for good; and a new round would wait half a minute for workers that nobody asked for.
-const (
-	maxRestarts     = 30
-	lastCallTimeout = 10 // seconds
-)
-
 // rendezvousConf is the configuration of the rendezvous as torchrun reads it.
 func rendezvousConf(e *kubeflowv1.ElasticPolicy, backend kubeflowv1.RDZVBackend) string {
 	const lastCall = "last_call_timeout"
@@ -113,7 +106,7 @@ func rendezvousConf(e *kubeflowv1.ElasticPolicy, backend kubeflowv1.RDZVBackend)
 	}
 	told := slices.ContainsFunc(e.RDZVConf, func(c kubeflowv1.RDZVConf) bool { return c.Key == lastCall })
 	if backend == kubeflowv1.RDZVBackendC10D && !told {
-		pairs = append(pairs, fmt.Sprintf("%s=%d", lastCall, lastCallTimeout))
+		pairs = append(pairs, fmt.Sprintf("%s=%d", lastCall, torchrun.LastCallTimeout))
 	}
 	return strings.Join(pairs, ",")
 }

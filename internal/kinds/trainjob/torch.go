@@ -10,6 +10,7 @@ import (
 
 	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
 	"github.com/trainyard/trainyard/internal/job"
+	"github.com/trainyard/trainyard/internal/kinds/torchrun"
 	"github.com/trainyard/trainyard/internal/manifest"
 )
 
@@ -51,9 +52,8 @@ func torchVariables(m *manifest.Manifest, policy *trainer.MLPolicy, r job.Replic
 		add("PET_RDZV_BACKEND", "c10d")
 		add("PET_RDZV_ENDPOINT", host+":"+port)
 		add("PET_RDZV_ID", string(m.Job.UID))
-		if restarts := maxRestarts(policy); restarts != nil {
-			add("PET_MAX_RESTARTS", strconv.Itoa(int(*restarts)))
-		}
+		add("PET_RDZV_CONF", fmt.Sprintf("last_call_timeout=%d", torchrun.LastCallTimeout))
+		add("PET_MAX_RESTARTS", strconv.Itoa(int(*first(maxRestarts(policy), new(int32(torchrun.MaxRestarts))))))
 		return variables
 	}
 	add("PET_NNODES", strconv.Itoa(int(size(m, m.Leader.Role))))
@@ -68,7 +68,7 @@ func elastic(m *manifest.Manifest, e *trainer.TorchElasticPolicy, tj *trainer.Tr
 	one := int32(1)
 	low := *first(e.MinNodes, &one)
 	high := max(*first(e.MaxNodes, &low), low)
-	m.Job.Elastic = &job.Elastic{Role: m.Leader.Role, Min: low, Max: high}
+	m.Job.Elastic = &job.Elastic{Role: m.Leader.Role, Min: low, Max: high, Anchored: true}
 	m.Job.Scope = job.ScopeReplica
 	m.Job.Success = job.Success{Role: m.Leader.Role, Rule: job.SuccessAny}
 	if len(e.Metrics) > 0 {
