@@ -262,7 +262,11 @@ func (or *oracle) note(o Observed, d Decision) {
 		}
 	}
 	if s := d.Status; s.Attempt > o.Status.Attempt && s.Retries > o.Status.Retries {
-		or.notBefore[s.Attempt] = o.Now.Add(restartDelay(s.Retries))
+		since := s.LastFailure.Time // but a clock that is behind shortens no delay by more than a gang is heard
+		if since.After(o.Now) || o.Now.Sub(since) > heard {
+			since = o.Now.Add(-heard)
+		}
+		or.notBefore[s.Attempt] = since.Add(restartDelay(s.Retries))
 	}
 }
 

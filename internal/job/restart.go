@@ -188,7 +188,7 @@ func (p *pass) restartGang(culprit *incident, why string) {
 		return
 	}
 	p.nextAttempt(ReasonRestarted, why)
-	p.next().NotBefore = p.earliest(p.next().Retries)
+	p.next().NotBefore = p.earliest(p.next().Retries, culprit.Failure)
 }
 
 // nextAttempt gives the gang another number. All pods there are become garbage by that.
@@ -226,15 +226,27 @@ func (p *pass) settle(i incident) {
 	rec.Lost = !i.retry
 	if i.charge {
 		rec.Charged++
-		rec.NotBefore = p.earliest(rec.Charged)
+		rec.NotBefore = p.earliest(rec.Charged, i.Failure)
 	}
 }
 
-// earliest is when the nth charged restart may begin, zero if at once.
-func (p *pass) earliest(n int32) time.Time {
+// earliest is when the nth charged restart may begin, zero if at once. The delay counts from the end of the second of the failure, but
+// from no earlier than a gang can have been heard since: clocks differ.
+func (p *pass) earliest(n int32, f *Failure) time.Time {
 	delay := restartDelay(n)
 	if delay == 0 {
 		return time.Time{}
 	}
-	return ceil(p.Now.Add(delay))
+	since := p.Now
+	if ended := f.Time.Add(time.Second); ended.Before(since) {
+		since = latest(ended, since.Add(-heard))
+	}
+	return ceil(since.Add(delay))
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
