@@ -12,17 +12,20 @@ import (
 // example submits a job of the examples folder with its script, changed by pairs of old and new text.
 func (w *world) example(name, file string, changes ...string) {
 	w.Helper()
-	folder := filepath.Join("..", "..", "examples", name)
+	folder, err := filepath.Abs(filepath.Join("..", "..", "examples", name))
+	if err != nil {
+		w.Fatal(err)
+	}
 	manifest, err := os.ReadFile(filepath.Join(folder, file))
 	if err != nil {
 		w.Fatal(err)
 	}
+	changes = append(changes, "examples/"+name+"/train.py]", filepath.Join(folder, "train.py]")) // the cluster's folder is not the repository's
 	for i := 0; i < len(changes); i += 2 {
 		if !strings.Contains(string(manifest), changes[i]) {
 			w.Fatalf("%s does not say %q", file, changes[i])
 		}
 	}
-	w.Kubectl("create", "configmap", name, "--from-file="+filepath.Join(folder, "train.py"))
 	w.Apply(strings.NewReplacer(changes...).Replace(string(manifest)))
 }
 
@@ -42,7 +45,7 @@ func (w *world) says(pod string, texts ...string) {
 func TestATorchTrainingSurvivesTheDeathOfAWorker(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.example("pytorch-ddp", "pytorchjob.yaml", "/tmp/pytorch-ddp", t.TempDir(), `SECONDS_PER_EPOCH, value: "1"`, `LOSE_WORKER_AT, value: "2"`)
+	w.example("pytorch-ddp", "pytorchjob.yaml", "/tmp/pytorch-ddp", t.TempDir(), "torchrun", "/usr/bin/python3", `SECONDS_PER_EPOCH, value: "1"`, `LOSE_WORKER_AT, value: "2"`)
 	j := &training{world: w, name: "pytorch-ddp", empty: &kubeflowv1.PyTorchJob{}}
 	s := j.becomes(kubeflowv1.JobSucceeded)
 	if s.Retries != 1 || s.Disruptions != 0 || s.Attempt != 1 {
