@@ -1,5 +1,5 @@
 # Trainyard. `make demo` shows it, `make test` proves it; both install what a bare Debian machine lacks.
-.PHONY: build generate pictures verify lint test demo bench setup
+.PHONY: build generate pictures verify lint test prove demo bench setup
 
 GO      ?= go
 TOOL    := $(GO) tool -modfile=go.tools.mod
@@ -30,6 +30,12 @@ lint:
 # One package after the other: several start a whole cluster, and each wants the machine to itself.
 test: setup verify lint
 	$(GO) test -p 1 -timeout 25m ./...
+
+# What would take the tests too long: a hundred thousand histories, minutes of fuzzing, and every test on a cluster three times.
+prove: setup
+	$(GO) test -run TestInvariants -timeout 60m ./internal/job -rapid.checks=100000
+	for target in FuzzDecodeTask FuzzParseCustom FuzzParseNNodes; do $(GO) test -run '^$$' -fuzz "$$target\$$" -fuzztime 2m ./flyte || exit 1; done
+	$(GO) test -p 1 -count 3 -timeout 90m ./internal/cluster ./internal/controller ./internal/cli
 
 demo: setup build
 	@hack/demo.sh
