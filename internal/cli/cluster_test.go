@@ -174,6 +174,27 @@ func TestWhyAJobDoesNotRun(t *testing.T) {
 	})
 }
 
+// A volume that cannot be mounted shows in nothing but Kubernetes' warnings.
+func TestRunTellsWhatKeepsAJobFromStarting(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	file := filepath.Join(t.TempDir(), "job.yaml")
+	write(t, file, strings.Replace(job("patient", 1, "echo hello"), "containers:", "volumes: [{name: data, configMap: {name: late}}]\n          containers:", 1))
+	said := &transcript{}
+	cmd := d.command("run", "-f", file)
+	cmd.Stdout, cmd.Stderr = said, said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	d.Eventually("what is missing", func() error {
+		return said.has(`(?m)^» patient is starting: pod patient-worker-0: MountVolume\.SetUp failed for volume "data" : configmap "late" not found\.$`)
+	})
+	d.Kubectl("create", "configmap", "late")
+	if err := cmd.Wait(); err != nil || said.has(`(?m)^patient succeeded after `) != nil {
+		t.Errorf("%v:\n%s", err, said)
+	}
+}
+
 func TestMistakesOnACluster(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)

@@ -32,7 +32,13 @@ type follower struct {
 	// killed says that Ctrl-C was pressed twice.
 	killed bool
 	lines  chan yard.Line
+	// asked is when Kubernetes was last asked what keeps the job, warned what it said.
+	asked  time.Time
+	warned string
 }
+
+// impatience is how long a job may start without a word before Kubernetes is asked what keeps it.
+const impatience = 5 * time.Second
 
 // drain is how long logs are read on after the job's end.
 const drain = 5 * time.Second
@@ -41,7 +47,7 @@ const drain = 5 * time.Second
 func (f *follower) follow(ctx context.Context, j *yard.Job) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	f.job = j
+	f.job, f.asked = j, time.Now()
 	for _, r := range replicasOf(j.Job) {
 		f.pad = max(f.pad, len(shortName(r)))
 	}
@@ -60,6 +66,7 @@ func (f *follower) follow(ctx context.Context, j *yard.Job) error {
 		case l := <-f.lines:
 			f.log(l)
 		case <-tick.C:
+			f.ask(ctx)
 			f.screen.keep(f.live())
 		case <-f.signals:
 			if f.stopping || !f.stop {
@@ -129,6 +136,20 @@ func (f *follower) change(next *yard.Job) {
 		f.tell("waiting", "%s is %s: %s.", next.Job.Name, strings.ToLower(f.story().State()), strings.TrimRight(is.Message, "."))
 	}
 	f.screen.keep(f.live())
+}
+
+// ask tells what keeps a job from starting where only Kubernetes' warnings know, as of a volume that cannot be mounted.
+func (f *follower) ask(ctx context.Context) {
+	if s := f.story(); f.stopping || s.Status.Message != "" || s.State() != "Starting" || time.Since(f.asked) < impatience {
+		return
+	}
+	f.asked = time.Now()
+	s, err := askedOf(ctx, f.yard, f.job)
+	if err != nil || len(s.Warnings) == 0 || s.Warnings[len(s.Warnings)-1] == f.warned {
+		return
+	}
+	f.warned = s.Warnings[len(s.Warnings)-1]
+	f.tell("waiting", "%s is starting: %s.", f.job.Job.Name, strings.TrimRight(f.warned, "."))
 }
 
 // charged says what a restart cost.

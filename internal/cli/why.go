@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/trainyard/trainyard/internal/story"
 	"github.com/trainyard/trainyard/internal/yard"
 )
 
@@ -38,19 +39,25 @@ scheduler, the image puller or the quota, and what to do about it; after restart
 }
 
 func why(ctx context.Context, y *yard.Yard, j *yard.Job) (string, error) {
+	s, err := askedOf(ctx, y, j)
+	return s.Why(), err
+}
+
+// askedOf is a job's story with what its pods and Kubernetes' warnings tell.
+func askedOf(ctx context.Context, y *yard.Yard, j *yard.Job) (story.Story, error) {
 	s := storyOf(j, time.Now())
 	var err error
 	if s.Pods, err = y.Pods(ctx, j); err != nil {
-		return "", err
+		return s, err
 	}
 	events, err := y.Events(ctx, j)
 	if err != nil {
-		return "", err
+		return s, err
 	}
 	for _, e := range events {
 		if e.Type == corev1.EventTypeWarning && e.Kind == "Pod" {
 			s.Warnings = append(s.Warnings, fmt.Sprintf("pod %s: %s", e.Name, e.Text))
 		}
 	}
-	return s.Why(), nil
+	return s, nil
 }
