@@ -25,13 +25,9 @@ type made struct{ number, workers int }
 
 func (w *world) elastic(changes ...string) *elasticRun {
 	w.Helper()
-	script, err := filepath.Abs("../../examples/elastic/train.py")
-	if err != nil {
-		w.Fatal(err)
-	}
 	folder := w.t.TempDir()
 	w.example("elastic", "pytorchjob.yaml", append([]string{
-		"examples/elastic/train.py", script, "/tmp/elastic", folder, `{name: STEPS, value: "100"}`, `{name: STEPS, value: "1000000"}`,
+		"/tmp/elastic", folder, `{name: STEPS, value: "100"}`, `{name: STEPS, value: "1000000"}`,
 	}, changes...)...)
 	e := &elasticRun{training: &training{world: w, name: "elastic", empty: &kubeflowv1.PyTorchJob{}}}
 	obj, err := e.get()
