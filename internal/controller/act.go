@@ -25,7 +25,7 @@ func (p *pass) act(ctx context.Context, d job.Decision, scaler *autoscalingv2.Ho
 	}
 	err = inBatches(len(d.DeletePods), func(i int) error { return p.deletePod(ctx, d.DeletePods[i]) })
 	err = errors.Join(err, inBatches(len(d.DeleteServices), func(i int) error {
-		return p.delete(ctx, d.DeleteServices[i])
+		return p.deleteAtOnce(ctx, d.DeleteServices[i])
 	}))
 	if err != nil {
 		return false, err
@@ -113,6 +113,15 @@ func (p *pass) deletePod(ctx context.Context, d job.Deletion) error {
 	return p.delete(ctx, d.Pod)
 }
 
+// deleteAtOnce removes a child that has no grace: that it is gone is remembered, for a cache that does not know yet.
+func (p *pass) deleteAtOnce(ctx context.Context, obj client.Object) error {
+	err := p.delete(ctx, obj)
+	if err == nil {
+		p.askOnce(obj.GetUID(), p.at)
+	}
+	return err
+}
+
 func (p *pass) delete(ctx context.Context, obj client.Object, options ...client.DeleteOption) error {
 	uid := obj.GetUID()
 	err := p.client.Delete(ctx, obj, append(options, client.Preconditions{UID: &uid})...)
@@ -141,7 +150,7 @@ func (p *pass) scale(ctx context.Context, action job.ScalerAction, have *autosca
 		want.Spec.MinReplicas, want.Spec.MaxReplicas, want.Spec.Metrics = spec.MinReplicas, spec.MaxReplicas, spec.Metrics
 		return client.IgnoreNotFound(p.client.Patch(ctx, want, client.MergeFrom(have)))
 	case job.DeleteScaler:
-		return p.delete(ctx, have)
+		return p.deleteAtOnce(ctx, have)
 	case job.SizeJob:
 		return p.size(ctx)
 	}

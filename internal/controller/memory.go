@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -27,7 +28,7 @@ type memory struct {
 	// newest is the job as we last wrote it; unsure says that the outcome of a write is unknown.
 	newest manifest.Object
 	unsure bool
-	// made are children we created, asked are pods we asked to go.
+	// made are children we created, asked are those we asked to go.
 	made    map[types.UID]child
 	asked   map[types.UID]time.Time
 	refusal *job.Refusal
@@ -126,6 +127,17 @@ func (m *memory) askOnce(uid types.UID, now time.Time) bool {
 	}
 	m.asked[uid] = now
 	return true
+}
+
+// known are the children of which the cache shows some and we made others, without those we removed.
+func known[T client.Object](m *memory, seen []T, now time.Time) []T {
+	all := sorted(seen, unseen(m, seen, now))
+	m.Lock()
+	defer m.Unlock()
+	return slices.DeleteFunc(all, func(obj T) bool {
+		at, asked := m.asked[obj.GetUID()]
+		return asked && now.Sub(at) < askedFor
+	})
 }
 
 // newer tells whether a is a later version of an object than b.

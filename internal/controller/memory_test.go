@@ -64,6 +64,26 @@ func TestADeletionIsAskedForOnce(t *testing.T) {
 	}
 }
 
+// A Service that we removed is no longer there, though the cache still shows it.
+func TestWhatWeRemovedIsGone(t *testing.T) {
+	start := time.Unix(1000, 0)
+	m := &memory{}
+	m.is("j1")
+	shown := func(after time.Duration) int {
+		return len(known(m, []*corev1.Pod{aPod("demo", "u1")}, start.Add(after)))
+	}
+	if shown(0) != 1 {
+		t.Error("what nobody removed is missing")
+	}
+	m.askOnce("u1", start)
+	if shown(time.Second) != 0 {
+		t.Error("what was removed is still there")
+	}
+	if shown(time.Minute) != 1 {
+		t.Error("what came back is missing")
+	}
+}
+
 func TestAMemoryIsOfOneJobOnly(t *testing.T) {
 	m := &memory{}
 	m.is("j1")

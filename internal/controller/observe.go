@@ -50,13 +50,12 @@ func (p *pass) observe(ctx context.Context) (job.Observed, error) {
 	if err := p.client.List(ctx, &services, mine...); err != nil {
 		return o, fmt.Errorf("listing the services of %s: %w", o.Job.Name, err)
 	}
-	o.Services = sorted(pointers(services.Items), unseen[*corev1.Service](p.memory, pointers(services.Items), p.at))
+	o.Services = known(p.memory, pointers(services.Items), p.at)
 	var scalers autoscalingv2.HorizontalPodAutoscalerList
 	if err := p.client.List(ctx, &scalers, mine...); err != nil {
 		return o, fmt.Errorf("listing the autoscalers of %s: %w", o.Job.Name, err)
 	}
-	all := sorted(pointers(scalers.Items), unseen[*autoscalingv2.HorizontalPodAutoscaler](p.memory, pointers(scalers.Items), p.at))
-	if len(all) > 0 {
+	if all := known(p.memory, pointers(scalers.Items), p.at); len(all) > 0 {
 		o.Scaler = all[0]
 	}
 	return o, nil
