@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
@@ -34,9 +35,6 @@ func (p *pass) act(ctx context.Context, d job.Decision, scaler *autoscalingv2.Ho
 }
 
 func (p *pass) create(ctx context.Context, d job.Decision, scaler *autoscalingv2.HorizontalPodAutoscaler) (refused bool, err error) {
-	if err := p.scale(ctx, d.Scaler, scaler); err != nil {
-		return p.refused(err)
-	}
 	err = inBatches(len(d.CreateServices), func(i int) error {
 		return p.make(ctx, p.manifest.Service(d.CreateServices[i]), &corev1.Service{}, "service")
 	})
@@ -48,11 +46,17 @@ func (p *pass) create(ctx context.Context, d job.Decision, scaler *autoscalingv2
 	if err != nil {
 		return p.refused(err)
 	}
-	if len(d.CreatePods)+len(d.CreateServices) > 0 {
+	if err := p.scale(ctx, d.Scaler, scaler); err != nil {
+		return p.refused(err)
+	}
+	if len(d.CreatePods)+len(d.CreateServices) > 0 || d.Scaler == job.CreateScaler {
 		p.refusal = nil
 	}
 	return false, nil
 }
+
+// autoscaler is what a refused one is called.
+const autoscaler = "autoscaler"
 
 // make creates a child. A name that is taken by a child of ours is no failure: the cache was behind.
 func (p *pass) make(ctx context.Context, obj, existing client.Object, what string) error {
@@ -98,7 +102,7 @@ func (p *pass) refused(err error) (bool, error) {
 	if p.refusal != nil {
 		times += p.refusal.Times
 	}
-	p.refusal = &job.Refusal{Object: r.object, Invalid: apierrors.IsInvalid(r), Message: r.Error(), At: p.at, Times: times}
+	p.refusal = &job.Refusal{Object: r.object, OfScaler: strings.HasPrefix(r.object, autoscaler+" "), Invalid: apierrors.IsInvalid(r), Message: r.Error(), At: p.at, Times: times}
 	return true, nil
 }
 
@@ -143,7 +147,7 @@ func (p *pass) deleteJob(ctx context.Context) error {
 func (p *pass) scale(ctx context.Context, action job.ScalerAction, have *autoscalingv2.HorizontalPodAutoscaler) error {
 	switch action {
 	case job.CreateScaler:
-		return p.make(ctx, p.manifest.Autoscaler(), &autoscalingv2.HorizontalPodAutoscaler{}, "autoscaler")
+		return p.make(ctx, p.manifest.Autoscaler(), &autoscalingv2.HorizontalPodAutoscaler{}, autoscaler)
 	case job.UpdateScaler:
 		want := have.DeepCopy()
 		spec := p.manifest.Autoscaler().Spec

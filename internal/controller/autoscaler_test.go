@@ -37,6 +37,9 @@ func TestAnAutoscalerLivesWithItsJob(t *testing.T) {
 		policy.MaxReplicas, policy.Metrics = new(int32(4)), queueOf("20")
 	})
 	j.scales(4, "20")
+	j.until("is told its new bounds", func(s kubeflowv1.JobStatus) bool { // as another attempt, at nobody's cost
+		return s.Attempt == 1 && s.Restarts == 0 && newest(s).Type == kubeflowv1.JobRunning
+	})
 
 	j.edit(func(obj client.Object) { policyOf(obj).Suspend = new(true) })
 	j.until("is suspended", func(s kubeflowv1.JobStatus) bool { return newest(s).Type == kubeflowv1.JobSuspended })

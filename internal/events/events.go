@@ -16,7 +16,7 @@ import (
 const longest = 1024
 
 // Tell records what a decision says happened, but for routine. The recorder takes two events of one reason and action for one that is
-// repeated, so the action carries the number of the run: the second restart is not the first.
+// repeated, so the action carries the number of the run and of the edit: the second restart is not the first, nor the second scaling.
 func Tell(recorder events.EventRecorder, regarding runtime.Object, d job.Decision) {
 	for _, e := range d.Events {
 		if e.Routine {
@@ -26,7 +26,7 @@ func Tell(recorder events.EventRecorder, regarding runtime.Object, d job.Decisio
 		if e.Warning {
 			kind = corev1.EventTypeWarning
 		}
-		action := fmt.Sprintf("Run%d.%d", d.Status.Attempt, d.Status.Retries+d.Status.Disruptions)
+		action := fmt.Sprintf("Run%d.%d.%d", d.Status.Attempt, d.Status.Retries+d.Status.Disruptions, d.Status.ObservedGeneration)
 		note := e.Message
 		if len(note) > longest {
 			note = note[:longest-3] + "..."

@@ -25,6 +25,7 @@ func Decide(o Observed) Decision {
 		p.resume()
 		p.scale()
 		p.noteFinishing()
+		p.rebound()
 		p.account()
 		if verdict := p.verdict(); verdict != nil {
 			p.end(*verdict)

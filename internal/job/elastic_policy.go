@@ -1,6 +1,9 @@
 package job
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // Elastic lets a job train with any number of replicas of one role between Min and Max. Scaling changes the top end
 // only, so that replica 0 is never the one removed.
@@ -11,6 +14,9 @@ type Elastic struct {
 	// other is lost with it.
 	Anchored bool
 }
+
+// Bounds are what torchrun is told of them.
+func (e *Elastic) Bounds() string { return fmt.Sprintf("%d:%d", e.Min, e.Max) }
 
 // anchor tells whether the others cannot do without the replica. It and they then restart as one.
 func (j Job) anchor(r Replica) bool {

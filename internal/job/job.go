@@ -84,6 +84,9 @@ const (
 	LabelAttempt      = "trainyard.dev/attempt"
 )
 
+// AnnotationBounds on a pod is what it was told of the bounds of its elastic job.
+const AnnotationBounds = "trainyard.dev/elastic-bounds"
+
 // PodName is the name of a replica's pod.
 func (j Job) PodName(r Replica) string {
 	return j.Name + "-" + strings.ToLower(r.Role) + "-" + strconv.Itoa(int(r.Index))

@@ -3,6 +3,7 @@ package job
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"time"
 
@@ -159,14 +160,25 @@ func (or *oracle) checkCounts(o Observed, d Decision) {
 	}
 }
 
+// toldOtherwise tells whether pods are seen that know other bounds than the job has.
+func toldOtherwise(o Observed) bool {
+	return o.Job.Elastic != nil && slices.ContainsFunc(o.Pods, func(pod *corev1.Pod) bool {
+		told := pod.Annotations[AnnotationBounds]
+		return told != "" && told != o.Job.Elastic.Bounds()
+	})
+}
+
 // checkRendezvous sees that an elastic job begins another attempt when the replica that holds its rendezvous is lost, and
-// never because of scaling or of any other.
+// never because of scaling within its bounds or of any other.
 func (or *oracle) checkRendezvous(o Observed, is Status) {
 	for _, a := range is.Attempts {
 		if a.Number < o.Status.Attempt || a.Number == is.Attempt || a.Reason == ReasonSuspended {
 			continue
 		}
 		or.checkHarm(a)
+		if a.Reason == ReasonScaled && (o.Job.gang() || toldOtherwise(o)) {
+			continue
+		}
 		if !anchored(o.Job) || !or.adrift[a.Number] {
 			or.fault("3: attempt %d ended though nothing has befallen its rendezvous: %s: %s", a.Number, a.Reason, a.Message)
 		}

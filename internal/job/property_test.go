@@ -414,10 +414,25 @@ func (h *history) checkDue(tolerance time.Duration) {
 	}
 }
 
+// attemptsPods are those of the present attempt of a job that runs.
+func (h *history) attemptsPods() []*corev1.Pod {
+	var pods []*corev1.Pod
+	for _, pod := range h.pods {
+		_, attempt, ok := h.job.replicaOf(pod)
+		if ok && h.belongs(pod) && attempt == h.status.Attempt && !isOver(pod) && pod.DeletionTimestamp == nil && !h.status.Finished() && h.status.Finishing.IsZero() {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
+}
+
 // checkScaler sees that a job has the autoscaler it wants while it runs, and none when it is suspended or about to end.
 func (h *history) checkScaler() {
 	if h.jobGone {
 		return
+	}
+	if toldOtherwise(Observed{Job: h.job, Pods: h.attemptsPods()}) {
+		h.Fatalf("3: pods of one attempt know other bounds than %s", h.job.Elastic.Bounds())
 	}
 	wants := h.job.Scaler != nil && !h.status.Finished() && !h.job.Policy.Suspend && h.status.Finishing.IsZero()
 	switch {

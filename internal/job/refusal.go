@@ -6,6 +6,8 @@ import "time"
 type Refusal struct {
 	// Object is what was to be created: "pod demo-worker-1".
 	Object string
+	// OfScaler says that it was the autoscaler, without which the job can start.
+	OfScaler bool
 	// Invalid says that the object itself is wrong (422), so that asking again is no use. Otherwise something stands in
 	// its way that may pass: a quota, a limit range, an object of that name.
 	Invalid bool
@@ -22,7 +24,7 @@ const (
 
 // heedRefusal puts creations off when the API server said no a moment ago: nothing will tell us when it would say yes.
 func (p *pass) heedRefusal() {
-	if p.Refusal == nil || len(p.CreatePods)+len(p.CreateServices) == 0 && p.Decision.Scaler != CreateScaler {
+	if p.Refusal == nil || p.Decision.Scaler != CreateScaler && (p.Refusal.OfScaler || len(p.CreatePods)+len(p.CreateServices) == 0) {
 		return
 	}
 	p.wait("cannot create %s: %s", p.Refusal.Object, head(p.Refusal.Message, 300))
@@ -35,7 +37,9 @@ func (p *pass) heedRefusal() {
 		return
 	}
 	p.lookAt(again)
-	p.CreatePods, p.CreateServices = nil, nil
+	if !p.Refusal.OfScaler {
+		p.CreatePods, p.CreateServices = nil, nil
+	}
 	if p.Decision.Scaler == CreateScaler {
 		p.Decision.Scaler = KeepScaler
 	}

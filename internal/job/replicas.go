@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // scale follows an edit of the number of replicas. A gang was told its size when it started, so that another size is
@@ -19,13 +20,38 @@ func (p *pass) scale() {
 		what := "is scaled: " + strings.Join(changes, ", ")
 		p.say(false, "Scaled", what)
 		if p.Job.gang() {
-			p.nextAttempt(ReasonScaled, what)
-			p.next().unset(Running)
-			p.next().set(Restarting, p.reason(Restarting), p.sentence(what), p.Now)
+			p.anew(what)
 		}
 		p.recordSizes()
 	}
 	p.settleSurplus()
+}
+
+// rebound follows an edit of an elastic job's bounds. Its replicas were told them when they started, and those that were told
+// others never meet, so that other bounds are another attempt.
+func (p *pass) rebound() {
+	if p.Job.Elastic == nil || !p.next().Finishing.IsZero() {
+		return
+	}
+	now := p.Job.Elastic.Bounds()
+	for _, r := range p.replicas {
+		if r.pod == nil || p.leaves(r.pod) {
+			continue
+		}
+		if told := r.pod.Annotations[AnnotationBounds]; told != "" && told != now {
+			what := fmt.Sprintf("is bounded otherwise: from %s to %s", told, now)
+			p.say(false, "Scaled", what)
+			p.anew(what)
+			return
+		}
+	}
+}
+
+// anew starts the next attempt because the job was edited, at nobody's cost.
+func (p *pass) anew(what string) {
+	p.nextAttempt(ReasonScaled, what)
+	p.next().unset(Running)
+	p.next().set(Restarting, p.reason(Restarting), p.sentence(what), p.Now)
 }
 
 func (p *pass) recordSizes() {
@@ -41,6 +67,11 @@ func (p *pass) settleSurplus() {
 	for _, pod := range p.surplus {
 		if r, _, ok := p.Job.replicaOf(pod); ok {
 			s.recordOf(r, pod.UID).Settled = true
+		}
+	}
+	for n := range s.Records { // who was lost for good may come back by scaling
+		if rec := &s.Records[n]; rec.Replica.Index >= s.role(rec.Replica.Role).Size {
+			rec.Lost, rec.NotBefore = false, time.Time{}
 		}
 	}
 	for n := range s.Roles {

@@ -26,13 +26,9 @@ func (j Job) RestartScope() Scope {
 	}
 }
 
-// gang tells whether the replicas were told how many they are, so that another number of them needs another attempt.
-func (j Job) gang() bool {
-	if j.ScopeOverride != "" {
-		return j.ScopeOverride == ScopeJob
-	}
-	return j.Scope == ScopeJob
-}
+// gang tells whether the replicas were told how many they are, so that another number of them needs another attempt, whatever a
+// failure restarts.
+func (j Job) gang() bool { return j.Elastic == nil && j.Scope == ScopeJob }
 
 // scope is what the incidents of this pass restart. An elastic job restarts as one when it has lost its rendezvous.
 func (p *pass) scope() Scope {

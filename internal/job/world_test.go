@@ -316,6 +316,9 @@ func (w *world) newPod(r Replica, attempt int32, owner types.UID) *corev1.Pod {
 	pod.Labels = map[string]string{
 		LabelReplicaType: strings.ToLower(r.Role), LabelReplicaIndex: strconv.Itoa(int(r.Index)), LabelAttempt: strconv.Itoa(int(attempt)),
 	}
+	if w.job.Elastic != nil {
+		pod.Annotations = map[string]string{AnnotationBounds: w.job.Elastic.Bounds()}
+	}
 	pod.Spec.RestartPolicy = w.job.PodRestartPolicy(r)
 	pod.Spec.Containers = []corev1.Container{{Name: w.job.role(r.Role).Container}}
 	pod.Status.Phase = corev1.PodPending

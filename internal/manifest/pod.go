@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"maps"
+	"math"
 	"strconv"
 	"strings"
 
@@ -29,10 +30,13 @@ func (m *Manifest) Pod(r job.Replica, attempt int32) *corev1.Pod {
 	maps.Copy(pod.Labels, template.Labels)
 	maps.Copy(pod.Labels, m.replicaLabels(r))
 	pod.Labels[job.LabelAttempt] = strconv.Itoa(int(attempt))
+	if pod.Annotations == nil && (m.IndexKey != "" || m.Job.Elastic != nil) {
+		pod.Annotations = map[string]string{}
+	}
+	if e := m.Job.Elastic; e != nil && e.Max < math.MaxInt32 { // who may be any number is told none
+		pod.Annotations[job.AnnotationBounds] = e.Bounds()
+	}
 	if m.IndexKey != "" {
-		if pod.Annotations == nil {
-			pod.Annotations = map[string]string{}
-		}
 		pod.Labels[m.IndexKey] = strconv.Itoa(int(r.Index))
 		pod.Annotations[m.IndexKey] = pod.Labels[m.IndexKey]
 	}

@@ -79,7 +79,7 @@ func rendezvous(v *variables, m *manifest.Manifest, pj *kubeflowv1.PyTorchJob) {
 	}
 	v.set(fmt.Sprintf("%s:%d", host, at), "PET_RDZV_ENDPOINT")
 	v.set(string(backend), "PET_RDZV_BACKEND")
-	v.set(fmt.Sprintf("%d:%d", *e.MinReplicas, *e.MaxReplicas), "PET_NNODES")
+	v.set(m.Job.Elastic.Bounds(), "PET_NNODES")
 	restarts := int32(torchrun.MaxRestarts)
 	if e.MaxRestarts != nil {
 		restarts = *e.MaxRestarts
