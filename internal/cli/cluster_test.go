@@ -179,7 +179,8 @@ func TestRunTellsWhatKeepsAJobFromStarting(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	file := filepath.Join(t.TempDir(), "job.yaml")
-	write(t, file, strings.Replace(job("patient", 1, "echo hello"), "containers:", "volumes: [{name: data, configMap: {name: late}}]\n          containers:", 1))
+	write(t, file, strings.NewReplacer("containers:", "volumes: [{name: data, configMap: {name: late}}]\n          containers:",
+		"image: none", "image: none, volumeMounts: [{name: data, mountPath: /data}]").Replace(job("patient", 1, "echo hello")))
 	said := &transcript{}
 	cmd := d.command("run", "-f", file)
 	cmd.Stdout, cmd.Stderr = said, said

@@ -9,22 +9,35 @@ import (
 	"github.com/trainyard/trainyard/internal/job"
 )
 
-// ServiceNames are the Services a job needs: one over all its pods, and, where replicas meet at the leader, one of the
-// leader's own name.
+// ServiceNames are the Services a job needs: one over all its pods, and one of the own name of each replica where others meet.
 func (m *Manifest) ServiceNames() []string {
 	names := []string{m.Job.Name}
-	if m.Rendezvous {
-		names = append(names, m.Job.PodName(m.Leader))
+	for _, r := range m.met() {
+		names = append(names, m.Job.PodName(r))
 	}
 	return names
+}
+
+// met are the replicas that others find by their bare names: the leader, and who holds an elastic rendezvous.
+func (m *Manifest) met() []job.Replica {
+	if !m.Rendezvous {
+		return nil
+	}
+	met := []job.Replica{m.Leader}
+	if e := m.Job.Elastic; e != nil && e.Anchored && e.Role != m.Leader.Role {
+		met = append(met, job.Replica{Role: e.Role})
+	}
+	return met
 }
 
 // Service is the headless Service of that name. It publishes pods that are not ready: a replica becomes ready only by
 // finding the others.
 func (m *Manifest) Service(name string) *corev1.Service {
 	labels := m.jobLabels()
-	if name != m.Job.Name {
-		labels = m.replicaLabels(m.Leader)
+	for _, r := range m.met() {
+		if name == m.Job.PodName(r) {
+			labels = m.replicaLabels(r)
+		}
 	}
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{

@@ -31,10 +31,12 @@ func (Kind) Write(obj manifest.Object, m *manifest.Manifest, s job.Status) {
 // Read takes the job out of a PyTorchJob, which it leaves as it is.
 func (Kind) Read(obj manifest.Object) *manifest.Manifest {
 	pj := obj.(*kubeflowv1.PyTorchJob).DeepCopy()
+	unsized := unsized(pj)
 	pj.SetDefaults()
 	m := manifest.Kubeflow(kubeflowv1.PyTorchJobKind, &pj.ObjectMeta, pj.Spec.RunPolicy, &pj.Status, pj.Spec.PyTorchReplicaSpecs,
 		[]kubeflowv1.ReplicaType{kubeflowv1.PyTorchMaster, kubeflowv1.PyTorchWorker}, kubeflowv1.PyTorchContainer)
 	elastic(m, pj)
+	m.Job.Unsized = unsized && m.Job.Scaler != nil
 	hasMaster := m.Has(kubeflowv1.PyTorchMaster)
 	m.Job.Success = success(hasMaster, pj.Spec.ElasticPolicy != nil)
 	m.Leader = job.Replica{Role: string(kubeflowv1.PyTorchWorker)}
@@ -66,6 +68,12 @@ func elastic(m *manifest.Manifest, pj *kubeflowv1.PyTorchJob) {
 			MinReplicas: policy.MinReplicas, MaxReplicas: *policy.MaxReplicas, Metrics: policy.Metrics,
 		}
 	}
+}
+
+// unsized tells whether the job names no number of Workers, so that an autoscaler would find none.
+func unsized(pj *kubeflowv1.PyTorchJob) bool {
+	workers := pj.Spec.PyTorchReplicaSpecs[kubeflowv1.PyTorchWorker]
+	return workers != nil && workers.Replicas == nil
 }
 
 // anchored tells whether the Workers meet in a store that the first of them holds.
