@@ -2,7 +2,7 @@
 
 torchrun starts this script anew in every worker whenever one comes or goes. All of them then load the last checkpoint, so
 that no step is lost, and share the same points among the workers that are there now. Beside the checkpoint, steps.txt
-tells how many workers made each step.
+tells how many workers made each step. Each process trains on a GPU of its own where its pod has some.
 """
 
 import os
@@ -17,6 +17,7 @@ STEPS = int(os.environ.get("STEPS", "100"))
 PAUSE = float(os.environ.get("SECONDS_PER_STEP", "0"))
 FOLDER = os.path.join(os.environ.get("CHECKPOINTS", "/checkpoints"), os.environ["TORCHELASTIC_RUN_ID"])  # each job has its own
 CHECKPOINT = os.path.join(FOLDER, "last.pt")
+DEVICE = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if torch.cuda.is_available() else torch.device("cpu")
 
 
 def points(rank, workers, size=600):
@@ -38,7 +39,7 @@ def save(model, optimizer, step, workers):
 def wanted():
     """What the files that somebody puts beside the checkpoint ask for: to end, or to keep the processor busy."""
     found = [os.path.exists(os.path.join(FOLDER, name)) for name in ("stop", "busy")]
-    answer = torch.tensor(found, dtype=torch.int32)
+    answer = torch.tensor(found, dtype=torch.int32, device=DEVICE)
     dist.broadcast(answer, 0)  # all must do the same
     return answer.tolist()
 
@@ -53,21 +54,24 @@ def pause(busy):
 
 def main():
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", timeout=timedelta(minutes=1))  # for one that was removed before it came
+    if DEVICE.type == "cuda":
+        torch.cuda.set_device(DEVICE)
+    backend = "nccl" if DEVICE.type == "cuda" else "gloo"
+    dist.init_process_group(backend, timeout=timedelta(minutes=1))  # for one that was removed before it came
     rank, workers = dist.get_rank(), dist.get_world_size()
     os.makedirs(FOLDER, exist_ok=True)
-    model = DistributedDataParallel(torch.nn.Linear(1, 1))
+    model = DistributedDataParallel(torch.nn.Linear(1, 1).to(DEVICE))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.3, momentum=0.9)
     first = 0
     if os.path.exists(CHECKPOINT):
-        saved = torch.load(CHECKPOINT)
+        saved = torch.load(CHECKPOINT, map_location=DEVICE)
         model.load_state_dict(saved["model"])
         optimizer.load_state_dict(saved["optimizer"])
         first = saved["step"] + 1
     dist.barrier()  # before all have loaded it nobody may replace it
-    print(f"rank {rank} of {workers}, from step {first}", flush=True)
+    print(f"rank {rank} of {workers}, from step {first}, on {DEVICE.type}", flush=True)
 
-    x, y = points(rank, workers)
+    x, y = (part.to(DEVICE) for part in points(rank, workers))
     for step in range(first, STEPS):
         stop, busy = wanted()
         if stop:

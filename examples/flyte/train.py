@@ -1,6 +1,7 @@
 """A task as flyte-sdk runs it in each pod of an Elastic: the task's function, in nproc_per_node processes, under torch's elastic agent.
 
 Flyte's entrypoint knows the configuration from the task itself. The operator tells it one thing, where the pods meet: PET_RDZV_ENDPOINT.
+Where a pod has GPUs, one for each process, they are used.
 """
 
 import os
@@ -18,17 +19,20 @@ OUTPUT = {"redirects": Std.OUT, "tee": Std.OUT} if torch.__version__.startswith(
 
 def train(steps):
     """The task: fits y = 3x - 1, each process on points of its own, and returns the loss."""
-    dist.init_process_group("gloo")
+    device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if torch.cuda.is_available() else torch.device("cpu")
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
+    dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
     rank, world = dist.get_rank(), dist.get_world_size()
-    x = torch.rand(256, 1, generator=torch.Generator().manual_seed(rank))
-    model = DistributedDataParallel(torch.nn.Linear(1, 1))
+    x = torch.rand(256, 1, generator=torch.Generator().manual_seed(rank)).to(device)
+    model = DistributedDataParallel(torch.nn.Linear(1, 1).to(device))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.3, momentum=0.9)
     for _ in range(steps):
         optimizer.zero_grad()
         loss = torch.nn.functional.mse_loss(model(x), 3 * x - 1)
         loss.backward()
         optimizer.step()
-    print(f"{socket.gethostname()}: rank {rank} of {world}, loss {loss.item():.5f}", flush=True)
+    print(f"{socket.gethostname()}: rank {rank} of {world}, loss {loss.item():.5f}, on {device.type}", flush=True)
     dist.destroy_process_group()
     return loss.item()
 
