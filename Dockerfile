@@ -1,0 +1,11 @@
+# The operator and nothing else, as an image: docker build -t REGISTRY/trainyard-operator:TAG .
+FROM golang:1.26 AS build
+WORKDIR /src
+COPY . .
+RUN CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o /trainyard-operator ./cmd/trainyard-operator
+
+# It talks to its API server only, whose certificate the cluster gives it: no shell, no libraries and no certificates are needed.
+FROM scratch
+COPY --from=build /trainyard-operator /trainyard-operator
+USER 65532:65532
+ENTRYPOINT ["/trainyard-operator"]
