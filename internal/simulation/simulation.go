@@ -283,7 +283,7 @@ func (w *world) create(d job.Decision) {
 	}
 	which := ""
 	if d.Status.Attempt > 0 {
-		which = fmt.Sprintf(" of attempt %d", d.Status.Attempt)
+		which = fmt.Sprintf(" of attempt %d", d.Status.Attempt+1)
 	}
 	w.tell(Done, "starts %s%s", strings.Join(names, ", "), which)
 }

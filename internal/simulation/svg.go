@@ -45,7 +45,7 @@ func (r Run) String() string {
 	if r.Code >= 0 {
 		end = fmt.Sprintf("exit code %d", r.Code)
 	}
-	return fmt.Sprintf("%s, attempt %d: %s to %s, %s", r.Replica, r.Attempt, short(r.Start), short(r.End), end)
+	return fmt.Sprintf("%s, attempt %d: %s to %s, %s", r.Replica, r.Attempt+1, short(r.Start), short(r.End), end)
 }
 
 // span is the time the picture shows: all runs.
