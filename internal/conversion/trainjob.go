@@ -155,8 +155,30 @@ func (m *mover) restarts(policy kubeflowv1.RestartPolicy, at string, pod *corev1
 	case policy == kubeflowv1.RestartPolicyExitCode:
 		m.note(at+".restartPolicy", "restartPolicy ExitCode has no counterpart: exit codes 1 to 127 are retried like any other")
 	}
-	if limit == nil {
+	if limit == nil && m.maxRestarts() == nil {
 		m.note("spec", "backoffLimit is not set: a PyTorchJob is then retried for ever, a TrainJob 6 times")
+	}
+}
+
+// maxRestarts is torchrun's limit. A TrainJob takes it for its own, before any backoffLimit.
+func (m *mover) maxRestarts() *int32 {
+	if e := m.old.Spec.ElasticPolicy; e != nil {
+		return e.MaxRestarts
+	}
+	return nil
+}
+
+// limits says which of two limits counts.
+func (m *mover) limits() {
+	most := m.maxRestarts()
+	if most == nil {
+		return
+	}
+	switch policy := m.runtime.Spec.RunPolicy; {
+	case policy == nil || policy.BackoffLimit == nil:
+		m.note("spec.elasticPolicy.maxRestarts", "maxRestarts is also how often a TrainJob is retried, %d times; a PyTorchJob without backoffLimit is for ever", *most)
+	case *policy.BackoffLimit != *most:
+		m.note("spec.elasticPolicy.maxRestarts", "maxRestarts is also how often a TrainJob is retried, %d times: backoffLimit %d has no effect beside it", *most, *policy.BackoffLimit)
 	}
 }
 
@@ -172,6 +194,7 @@ func (m *mover) nodes() {
 	if e := m.defaulted.Spec.ElasticPolicy; e != nil {
 		torch.ElasticPolicy = &trainerv1alpha1.TorchElasticPolicy{MinNodes: e.MinReplicas, MaxNodes: e.MaxReplicas, MaxRestarts: e.MaxRestarts, Metrics: e.Metrics}
 		m.note("spec.elasticPolicy", "elasticPolicy is now in the runtime's mlPolicy.torch")
+		m.limits()
 		m.rendezvous(m.old.Spec.ElasticPolicy)
 	}
 	switch processes := m.old.Spec.NprocPerNode; {
