@@ -28,6 +28,7 @@ type job struct {
 // advise warns of what the API server accepts and a person may not have meant.
 func (c *checker) advise() error {
 	if c.doc.Object.GetKind() == trainer.TrainJobKind {
+		c.adviseAnnotations()
 		return c.adviseRuntime()
 	}
 	j, err := c.read()
@@ -97,8 +98,12 @@ var ourAnnotations = []struct {
 
 // adviseAnnotations names values without a meaning. The API server has no rules for annotations, and the operator reads past them.
 func (c *checker) adviseAnnotations() {
+	isTrainJob := c.doc.Object.GetKind() == trainer.TrainJobKind
 	for _, a := range ourAnnotations {
-		if value, set := c.doc.Object.GetAnnotations()[a.key]; set && !slices.Contains(a.known, value) {
+		switch value, set := c.doc.Object.GetAnnotations()[a.key]; {
+		case set && isTrainJob && a.key == kubeflowv1.AnnotationRestartPolicy:
+			c.warn("metadata.annotations", "%s has no effect on a TrainJob", a.key)
+		case set && !slices.Contains(a.known, value):
 			c.warn("metadata.annotations", "%s: %q has no effect: use %s", a.key, value, strings.Join(a.known, ", "))
 		}
 	}
