@@ -50,6 +50,11 @@ func (s *simulate) run(cmd *cobra.Command, sentences []string) error {
 	if err := choice("output", s.output, "text", "json", "svg"); err != nil {
 		return err
 	}
+	for _, name := range []string{"trains", "starts", "stops", "limit"} {
+		if d, err := cmd.Flags().GetDuration(name); err != nil || d < 0 {
+			return usageError{fmt.Errorf("--%s %s: use a time from 0s", name, d)}
+		}
+	}
 	script, err := s.read(cmd, sentences)
 	if err != nil {
 		return usageError{err}

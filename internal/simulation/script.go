@@ -1,7 +1,9 @@
 package simulation
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -90,8 +92,11 @@ func ParseHappening(sentence string) (Happening, error) {
 	}
 	if h.What == Exits || h.What == Scales {
 		n, err := strconv.ParseInt(words[0], 10, 32)
-		if err != nil || n < 0 || h.What == Exits && n > 255 {
-			return wrong("the number is none")
+		switch {
+		case h.What == Exits && (err != nil || n < 0 || n > 255):
+			return wrong("an exit code is a number from 0 to 255")
+		case err != nil || n < 0:
+			return wrong("a number from 0 is needed")
 		}
 		h.Number, words = int32(n), words[1:]
 	}
@@ -107,6 +112,9 @@ func (h *Happening) when(words []string) (err error) {
 	case h.What == Down && len(words) == 4 && words[0] == "from" && words[2] == "to":
 		if h.At, err = moment(words[1]); err == nil {
 			h.Until, err = moment(words[3])
+		}
+		if err == nil && h.Until <= h.At {
+			err = errors.New("the second time must be later")
 		}
 		return err
 	case len(words) == 2 && words[0] == "at" && h.What != Down:
@@ -150,25 +158,59 @@ func (h *Happening) sensible() error {
 // Check tells whether the job has all those the script speaks of.
 func (s Script) Check(j job.Job) error {
 	for _, h := range s {
-		role, index, isReplica := strings.Cut(h.Who, "-")
-		if h.Who == "job" || h.Who == "operator" {
-			continue
-		}
-		known := false
-		for _, r := range j.Roles {
-			known = known || strings.EqualFold(r.Name, role)
-		}
-		if _, err := strconv.ParseUint(index, 10, 31); !known || isReplica && err != nil {
-			return fmt.Errorf("%s has no %s: its roles are %s", j.Name, h.Who, roleNames(j))
+		switch h.What {
+		case Suspend, Resume, Down:
+		case Scales:
+			if !slices.Contains(roleNames(j), h.Who) {
+				return fmt.Errorf("%s has no %s: its roles are %s", j.Name, h.Who, strings.Join(roleNames(j), ", "))
+			}
+		default:
+			if !s.reaches(j, h.Who) {
+				return fmt.Errorf("%s has no %s: it has %s", j.Name, h.Who, replicaNames(j))
+			}
 		}
 	}
 	return nil
 }
 
-func roleNames(j job.Job) string {
+// reaches tells whether the job has a replica of that name, from the start or once it is scaled.
+func (s Script) reaches(j job.Job, who string) bool {
+	for _, role := range j.Roles {
+		name, size := strings.ToLower(role.Name), j.Size(role)
+		for _, h := range s {
+			if h.What == Scales && h.Who == name {
+				size = max(size, h.Number)
+			}
+		}
+		index, ok := strings.CutPrefix(who, name+"-")
+		if n, err := strconv.ParseInt(index, 10, 32); ok && err == nil && n >= 0 && int32(n) < size {
+			return true
+		}
+	}
+	return false
+}
+
+func roleNames(j job.Job) []string {
 	var names []string
-	for _, r := range j.Roles {
-		names = append(names, strings.ToLower(r.Name))
+	for _, role := range j.Roles {
+		names = append(names, strings.ToLower(role.Name))
+	}
+	return names
+}
+
+// replicaNames are the replicas a job starts with; of many in one role the first and the last.
+func replicaNames(j job.Job) string {
+	var names []string
+	for _, role := range j.Roles {
+		name, size := strings.ToLower(role.Name), j.Size(role)
+		switch {
+		case size > 2:
+			names = append(names, fmt.Sprintf("%s-0 to %[1]s-%d", name, size-1))
+		default:
+			for i := range size {
+				names = append(names, fmt.Sprintf("%s-%d", name, i))
+			}
+		}
 	}
 	return strings.Join(names, ", ")
 }

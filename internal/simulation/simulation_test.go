@@ -114,15 +114,17 @@ func TestSentences(t *testing.T) {
 
 func TestNonsenseIsRefused(t *testing.T) {
 	for sentence, says := range map[string]string{
-		"worker-1":                      `"worker-1": too short`,
-		"worker-1 sings a song at 1m":   `"worker-1 sings a song at 1m": nobody knows what happens`,
-		"worker-1 exits badly at 1m":    `"worker-1 exits badly at 1m": the number is none`,
-		"worker-1 exits 300 at 1m":      `"worker-1 exits 300 at 1m": the number is none`,
-		"worker-1 exits 1":              `"worker-1 exits 1": nobody knows when`,
-		"worker-1 exits 1 at noon":      `"worker-1 exits 1 at noon": noon is no time`,
-		"worker-1 is evicted after 10s": `"worker-1 is evicted after 10s": nobody knows when`,
-		"job exits 1 at 10s":            `"job" exits: only a replica, as in worker-1 can`,
-		"worker-1 is suspended at 10s":  `"worker-1" is suspended: only the job can`,
+		"worker-1":                       `"worker-1": too short`,
+		"worker-1 sings a song at 1m":    `"worker-1 sings a song at 1m": nobody knows what happens`,
+		"worker-1 exits badly at 1m":     `"worker-1 exits badly at 1m": an exit code is a number from 0 to 255`,
+		"worker-1 exits 300 at 1m":       `"worker-1 exits 300 at 1m": an exit code is a number from 0 to 255`,
+		"worker scales to -1 at 1m":      `"worker scales to -1 at 1m": a number from 0 is needed`,
+		"operator is down from 9s to 9s": `"operator is down from 9s to 9s": the second time must be later`,
+		"worker-1 exits 1":               `"worker-1 exits 1": nobody knows when`,
+		"worker-1 exits 1 at noon":       `"worker-1 exits 1 at noon": noon is no time`,
+		"worker-1 is evicted after 10s":  `"worker-1 is evicted after 10s": nobody knows when`,
+		"job exits 1 at 10s":             `"job" exits: only a replica, as in worker-1 can`,
+		"worker-1 is suspended at 10s":   `"worker-1" is suspended: only the job can`,
 	} {
 		_, err := ParseHappening(sentence)
 		if err == nil {
@@ -136,10 +138,16 @@ func TestNonsenseIsRefused(t *testing.T) {
 }
 
 func TestTheScriptMustFitTheJob(t *testing.T) {
-	m := parseJob(t, "kind: PyTorchJob\nspec: {pytorchReplicaSpecs: {Worker: {}}}")
-	_, err := Live(m, Script{{Who: "ps-0", What: Exits, Number: 1}}, pace)
-	if want := "demo has no ps-0: its roles are worker"; fmt.Sprint(err) != want {
-		t.Errorf("got %v, want %s", err, want)
+	for script, want := range map[string]string{
+		"ps-0 exits 1 at 1m":                               "demo has no ps-0: it has master-0, worker-0 to worker-3",
+		"worker-4 exits 1 at 1m":                           "demo has no worker-4: it has master-0, worker-0 to worker-3",
+		"ps scales to 2 at 1m":                             "demo has no ps: its roles are master, worker",
+		"worker scales to 5 at 1m\nworker-4 exits 1 at 2m": "<nil>",
+	} {
+		m := parseJob(t, "kind: PyTorchJob\nspec: {pytorchReplicaSpecs: {Master: {}, Worker: {replicas: 4}}}")
+		if _, err := Live(m, parseScript(t, script), pace); fmt.Sprint(err) != want {
+			t.Errorf("%s: got %v, want %s", script, err, want)
+		}
 	}
 }
 
