@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/client-go/tools/clientcmd"
+
 	"github.com/trainyard/trainyard/internal/testing/golden"
 )
 
@@ -15,6 +17,7 @@ import (
 // "2> " before each line of standard error and the exit code, where it is not 0, at the end.
 func TestTranscripts(t *testing.T) {
 	t.Chdir("testdata")
+	knowNoCluster(t)
 	files, err := filepath.Glob("*.txt")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no transcripts: %v", err)
@@ -25,18 +28,32 @@ func TestTranscripts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := ""
+			got, comments := "", ""
 			for line := range strings.Lines(string(want)) {
 				if typed, ok := strings.CutPrefix(line, "$ trainyard "); ok {
-					got += line + transcript(typed)
-				} else if strings.HasPrefix(line, "#") && (got == "" || strings.HasSuffix(got, "\n\n")) {
-					got += line
+					got += comments + line + transcript(typed)
+					comments = ""
+				} else if strings.HasPrefix(line, "#") {
+					comments += line
+				} else {
+					comments = "" // it was printed
 				}
 			}
 			got = strings.TrimSuffix(got, "\n")
 			golden.Check(t, file, got)
 		})
 	}
+}
+
+// knowNoCluster lets a test's machine be one that has never heard of a cluster.
+func knowNoCluster(t *testing.T) {
+	t.Helper()
+	t.Setenv("KUBECONFIG", "")
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	t.Setenv("TRAINYARD_DATA_DIR", t.TempDir())
+	home := clientcmd.RecommendedHomeFile
+	t.Cleanup(func() { clientcmd.RecommendedHomeFile = home })
+	clientcmd.RecommendedHomeFile = filepath.Join(t.TempDir(), "config")
 }
 
 func transcript(typed string) string {
