@@ -29,16 +29,16 @@ type install struct {
 }
 
 func installCommand() *cobra.Command {
-	var i install
+	i := install{target: target{remote: true}}
 	cmd := &cobra.Command{
 		Use:   "install --image REGISTRY/trainyard-operator:TAG",
 		Short: "Bring the kinds of jobs and the operator to a cluster",
-		Long: `Bring the kinds of jobs and the operator to the cluster of the current context, or renew them there. The operator goes
-to the namespace trainyard-system. Needs the rights of a cluster's administrator.`,
+		Long: `Bring the kinds of jobs and the operator to the cluster of the current context, or renew them there. The local cluster
+has them already. The operator goes to the namespace trainyard-system. Needs the rights of a cluster's administrator.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return i.run(cmd) },
 	}
-	addTarget(cmd, &i.target)
+	addCluster(cmd, &i.target, "the kubeconfig of the cluster (default: KUBECONFIG, else ~/.kube/config)")
 	cmd.Flags().StringVar(&i.image, "image", "", "the operator's image, as you built and pushed it")
 	cmd.Flags().BoolVar(&i.crdOnly, "crds-only", false, "only the kinds, no operator")
 	cmd.Flags().BoolVar(&i.dryRun, "dry-run", false, "print the manifests and do nothing")

@@ -53,7 +53,8 @@ wrong usage. Ctrl-C once stops the job gracefully (exit code 130), twice at once
 		RunE: func(cmd *cobra.Command, args []string) error { return r.run(cmd, args) },
 	}
 	addFile(cmd, &r.file)
-	addTarget(cmd, &r.target)
+	addCluster(cmd, &r.target, "the kubeconfig of another cluster (default: the local cluster)")
+	addNamespace(cmd, &r.target)
 	flags := cmd.Flags()
 	flags.AddFlagSet(r.flags())
 	flags.StringVar(&r.dataDir, "data-dir", "", "the local cluster's directory (default ~/.local/share/trainyard)")

@@ -22,13 +22,22 @@ import (
 type target struct {
 	kubeconfig, context, namespace string
 	local                          bool
+	// remote leaves the local cluster out.
+	remote bool
 }
 
 func addTarget(cmd *cobra.Command, t *target) {
-	flags := cmd.Flags()
-	flags.StringVar(&t.kubeconfig, "kubeconfig", "", "the kubeconfig of the cluster (default: KUBECONFIG, else the local cluster's)")
-	flags.StringVar(&t.context, "context", "", "the context of the kubeconfig")
-	flags.StringVarP(&t.namespace, "namespace", "n", "", "the namespace (default: the context's, else default)")
+	addCluster(cmd, t, "the kubeconfig of the cluster (default: KUBECONFIG, else the local cluster's, else ~/.kube/config)")
+	addNamespace(cmd, t)
+}
+
+func addCluster(cmd *cobra.Command, t *target, kubeconfig string) {
+	cmd.Flags().StringVar(&t.kubeconfig, "kubeconfig", "", kubeconfig)
+	cmd.Flags().StringVar(&t.context, "context", "", "the context of the kubeconfig")
+}
+
+func addNamespace(cmd *cobra.Command, t *target) {
+	cmd.Flags().StringVarP(&t.namespace, "namespace", "n", "", "the namespace (default: the context's, else default)")
 }
 
 // named tells whether a person chose a cluster by a flag.
@@ -38,7 +47,7 @@ func (t *target) named() bool { return t.kubeconfig != "" || t.context != "" }
 func (t *target) config() (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = t.kubeconfig
-	if !t.named() && os.Getenv("KUBECONFIG") == "" {
+	if !t.remote && !t.named() && os.Getenv("KUBECONFIG") == "" {
 		if file, err := localKubeconfig(); err == nil {
 			rules.ExplicitPath, t.local = file, true
 		}
@@ -51,7 +60,10 @@ func (t *target) load(rules *clientcmd.ClientConfigLoadingRules) (*rest.Config, 
 	config, err := loader.ClientConfig()
 	if err != nil {
 		if clientcmd.IsEmptyConfig(err) {
-			return nil, usageError{errors.New("no cluster is known: `trainyard up` starts one on this machine, --kubeconfig and --context name another")}
+			if t.remote {
+				return nil, usageError{errors.New("no cluster is known: --kubeconfig and --context name one")}
+			}
+			return nil, usageError{errNoCluster}
 		}
 		return nil, usageError{fmt.Errorf("reading the kubeconfig: %w", err)}
 	}
@@ -72,6 +84,9 @@ func (t *target) open() (*yard.Yard, error) {
 	y, err := yard.Open(config, t.namespace)
 	return y, t.explain(err)
 }
+
+// errNoCluster says that there is neither a kubeconfig nor a local cluster.
+var errNoCluster = errors.New("no cluster is known: `trainyard up` starts one on this machine, --kubeconfig and --context name another")
 
 // errNotRunning says that the local cluster has been started before and does not answer now.
 var errNotRunning = errors.New("the local cluster is not running: `trainyard up` starts it")
