@@ -10,26 +10,24 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
-	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
+	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
 	"github.com/trainyard/trainyard/flyte"
 )
 
 // flyteStatus tells what phase each Flyte derives from a job, and why.
 type flyteStatus struct {
-	file    string
-	cluster *genericclioptions.ConfigFlags
+	target
+	file string
 }
 
 func flyteStatusCommand() *cobra.Command {
-	s := flyteStatus{cluster: genericclioptions.NewConfigFlags(true)}
+	var s flyteStatus
 	cmd := &cobra.Command{
 		Use:   "status JOB | -f FILE",
 		Short: "Tell what phase Flyte 1 and Flyte 2 read from a job, and why",
@@ -44,7 +42,7 @@ The job is a live one, named JOB, pytorchjob/JOB or tfjob/JOB, or one that was d
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			job, pods, err := s.find(cmd, args)
+			job, pods, err := s.read(cmd, args)
 			if err != nil {
 				return err
 			}
@@ -55,7 +53,7 @@ The job is a live one, named JOB, pytorchjob/JOB or tfjob/JOB, or one that was d
 		},
 	}
 	cmd.Flags().StringVarP(&s.file, "file", "f", "", `a dumped job; "-" reads standard input`)
-	s.cluster.AddFlags(cmd.Flags())
+	addTarget(cmd, &s.target)
 	return cmd
 }
 
@@ -68,7 +66,7 @@ func tellReading(out io.Writer, dialect flyte.Dialect, r flyte.Reading) {
 	}
 }
 
-func (s *flyteStatus) find(cmd *cobra.Command, args []string) (flyte.Manifest, []corev1.Pod, error) {
+func (s *flyteStatus) read(cmd *cobra.Command, args []string) (flyte.Manifest, []corev1.Pod, error) {
 	if s.file != "" {
 		data, err := readInput(cmd, s.file)
 		if err != nil {
@@ -78,6 +76,9 @@ func (s *flyteStatus) find(cmd *cobra.Command, args []string) (flyte.Manifest, [
 		if err != nil {
 			return nil, nil, usageError{fmt.Errorf("reading %s: %w", s.file, err)}
 		}
+		if job.GetCreationTimestamp().Time.IsZero() {
+			return nil, nil, usageError{errors.New("the job was never on a cluster: dump one with `kubectl get -o yaml`")}
+		}
 		return job, pods, nil
 	}
 	return s.live(cmd.Context(), args[0])
@@ -85,42 +86,18 @@ func (s *flyteStatus) find(cmd *cobra.Command, args []string) (flyte.Manifest, [
 
 // live reads a job and its pods from the cluster.
 func (s *flyteStatus) live(ctx context.Context, name string) (flyte.Manifest, []corev1.Pod, error) {
-	useLocalCluster(s.cluster)
-	config, err := s.cluster.ToRESTConfig()
+	y, j, err := s.find(ctx, name)
 	if err != nil {
-		return nil, nil, usageError{fmt.Errorf("finding the cluster: %w", err)}
+		return nil, nil, err
 	}
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return nil, nil, fmt.Errorf("connecting to the cluster: %w", err)
+	if j.Kind.Name() == trainer.TrainJobKind {
+		return nil, nil, usageError{fmt.Errorf("%s is a TrainJob, of which Flyte knows nothing: name a PyTorchJob or a TFJob", j.Job.Name)}
 	}
-	namespace, _, err := s.cluster.ToRawKubeConfigLoader().Namespace()
-	if err != nil {
-		return nil, nil, usageError{fmt.Errorf("finding the namespace: %w", err)}
+	var pods corev1.PodList
+	if err := y.List(ctx, &pods, client.InNamespace(y.Namespace), client.MatchingLabels{kubeflowv1.LabelJobName: j.Job.Name}); err != nil {
+		return nil, nil, s.explain(fmt.Errorf("reading the pods of job %s: %w", j.Job.Name, err))
 	}
-	kind, name, named := strings.Cut(name, "/")
-	if !named {
-		kind, name = "", kind
-	}
-	for _, resource := range []string{"pytorchjobs", "tfjobs"} {
-		if kind != "" && strings.TrimSuffix(strings.ToLower(kind), "s")+"s" != resource {
-			continue
-		}
-		object, err := client.Resource(kubeflowv1.GroupVersion.WithResource(resource)).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			continue
-		}
-		if err != nil {
-			return nil, nil, fmt.Errorf("reading job %s: %w", name, err)
-		}
-		pods, err := client.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(namespace).
-			List(ctx, metav1.ListOptions{LabelSelector: kubeflowv1.LabelJobName + "=" + name})
-		if err != nil {
-			return nil, nil, fmt.Errorf("reading the pods of job %s: %w", name, err)
-		}
-		return fromObjects(append(pods.Items, *object))
-	}
-	return nil, nil, fmt.Errorf("there is no PyTorchJob or TFJob %s in namespace %s", name, namespace)
+	return j.Object, pods.Items, nil
 }
 
 // readDump reads what kubectl printed: a job, or a list of objects with a job in it.
