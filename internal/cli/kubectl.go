@@ -3,14 +3,17 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
 	kubectl "k8s.io/kubectl/pkg/cmd"
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 )
@@ -39,8 +42,12 @@ func realKubectl(args []string) *cobra.Command {
 	})
 	before := cmd.PersistentPreRunE
 	cmd.PersistentPreRunE = func(c *cobra.Command, args []string) error {
-		if useLocalCluster(flags) {
-			sayWhenItIsNotRunning()
+		switch {
+		case useLocalCluster(flags):
+			sayInstead(errNotRunning, 1, "was refused", "connection refused")
+		case knowsNoCluster(flags):
+			flags.WrapConfigFn = leadNowhere
+			sayInstead(errNoCluster, exitUsage, errNoCluster.Error())
 		}
 		return before(c, args)
 	}
@@ -57,12 +64,29 @@ func useLocalCluster(flags *genericclioptions.ConfigFlags) bool {
 	return true
 }
 
-// sayWhenItIsNotRunning puts what to do in place of kubectl's words on a connection that is refused.
-func sayWhenItIsNotRunning() {
+// knowsNoCluster tells whether nothing names a cluster.
+func knowsNoCluster(flags *genericclioptions.ConfigFlags) bool {
+	config, err := flags.ToRawKubeConfigLoader().RawConfig()
+	return err == nil && len(config.Clusters) == 0 && *flags.APIServer == "" && os.Getenv("KUBERNETES_MASTER") == "" && os.Getenv("KUBERNETES_SERVICE_HOST") == ""
+}
+
+// leadNowhere answers every request in place of whoever may listen where kubectl looks for a cluster if it knows none. What
+// needs no cluster makes no request.
+func leadNowhere(config *rest.Config) *rest.Config {
+	config.Wrap(func(http.RoundTripper) http.RoundTripper { return nowhere{} })
+	return config
+}
+
+type nowhere struct{}
+
+func (nowhere) RoundTrip(*http.Request) (*http.Response, error) { return nil, errNoCluster }
+
+// sayInstead puts what to do in place of kubectl's words on a request that reached nobody, which have one of the signs.
+func sayInstead(words error, exit int, signs ...string) {
 	utilruntime.ErrorHandlers = nil // which would say so, too, several times
 	cmdutil.BehaviorOnFatal(func(message string, code int) {
-		if strings.Contains(message, "was refused") || strings.Contains(message, "connection refused") {
-			message = "trainyard: " + errNotRunning.Error()
+		if slices.ContainsFunc(signs, func(sign string) bool { return strings.Contains(message, sign) }) {
+			message, code = "trainyard: "+words.Error(), exit
 		}
 		fmt.Fprintln(os.Stderr, strings.TrimSuffix(message, "\n"))
 		os.Exit(code)

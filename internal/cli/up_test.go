@@ -121,6 +121,28 @@ func TestKubectlFindsTheLocalCluster(t *testing.T) {
 	}
 }
 
+// Where no cluster is known kubectl says so, once, and does what it can without.
+func TestKubectlWithoutACluster(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"get", "nodes"}, 2, "^trainyard: no cluster is known: `trainyard up` starts one on this machine, --kubeconfig and --context name another\n$"},
+		{[]string{"apply", "-k", "../../config/runtimes"}, 2, "^trainyard: no cluster is known: .*\n$"},
+		{[]string{"version", "--client"}, 0, "^Client Version"},
+		{[]string{"create", "namespace", "here", "--dry-run=client", "-o", "name"}, 0, "^namespace/here\n$"},
+	} {
+		cmd := local.CLI(append([]string{"kubectl"}, c.args...)...)
+		cmd.Env = []string{"HOME=" + dir}
+		if output, code := outcome(cmd); code != c.code || !regexp.MustCompile(c.says).MatchString(output) {
+			t.Errorf("%v ends with code %d and says %s", c.args, code, output)
+		}
+	}
+}
+
 func TestVersion(t *testing.T) {
 	output, code := outcome(local.CLI("version"))
 	// A test binary does not know what it is built of.
