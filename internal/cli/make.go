@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"context"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -23,7 +25,7 @@ import (
 type recipe struct {
 	name, image, nodes, nproc, clean string
 	retries, gpus                    int32
-	deadline, ttl                    time.Duration
+	deadline, ttl                    span
 	env                              []string
 }
 
@@ -34,9 +36,9 @@ func (r *recipe) flags() *pflag.FlagSet {
 	flags.StringVar(&r.nodes, "nodes", "1", "how many replicas; 1:4 for an elastic job of one to four")
 	flags.StringVar(&r.nproc, "nproc", "", "training processes in each replica, started by torchrun: a number, auto, cpu or gpu")
 	flags.Int32Var(&r.retries, "retries", 0, "how many failures are answered by another try")
-	flags.DurationVar(&r.deadline, "deadline", 0, "how long the job may run, as in 2h (default: as long as it takes)")
+	flags.Var(&r.deadline, "deadline", "how long the job may run, as in 2h (default: as long as it takes)")
 	flags.StringVar(&r.clean, "clean", "running", "which pods are removed at the end: none, running or all")
-	flags.DurationVar(&r.ttl, "ttl", -1, "when after its end the job is deleted, as in 1h (default: never)")
+	flags.Var(&r.ttl, "ttl", "when after its end the job is deleted, as in 1h (default: never)")
 	flags.StringArrayVar(&r.env, "env", nil, "a variable for the training, as in --env EPOCHS=3; may be repeated")
 	flags.Int32Var(&r.gpus, "gpus", 0, "GPUs for each replica")
 	flags.StringVar(&r.image, "image", "", "the container image; the local cluster needs none")
@@ -118,19 +120,36 @@ func (r *recipe) setPolicy(p *kubeflowv1.LifecyclePolicy) error {
 		return fmt.Errorf("--clean %s: use none, running or all", r.clean)
 	case r.retries < 0:
 		return fmt.Errorf("--retries %d: use a number from 0", r.retries)
-	case r.deadline != 0 && r.deadline < time.Second:
-		return fmt.Errorf("--deadline %s: use at least 1s", r.deadline)
 	case r.gpus < 0:
 		return fmt.Errorf("--gpus %d: use a number from 0", r.gpus)
 	}
 	p.CleanPodPolicy, p.BackoffLimit = &policy, &r.retries
-	if r.deadline > 0 {
-		p.ActiveDeadlineSeconds = new(int64(r.deadline / time.Second))
+	if err := r.deadline.check("deadline", time.Second, math.MaxInt64); err != nil {
+		return err
 	}
-	if r.ttl >= 0 {
-		p.TTLSecondsAfterFinished = new(int32(r.ttl / time.Second))
+	if err := r.ttl.check("ttl", 0, math.MaxInt32*time.Second); err != nil {
+		return err
+	}
+	if r.deadline.given() {
+		p.ActiveDeadlineSeconds = new(int64(r.deadline.length / time.Second))
+	}
+	if r.ttl.given() {
+		p.TTLSecondsAfterFinished = new(int32(r.ttl.length / time.Second))
 	}
 	return nil
+}
+
+// acceptable checks a job that flags made before a cluster is started for it.
+func acceptable(ctx context.Context, made *unstructured.Unstructured) error {
+	named := made.DeepCopy()
+	if named.GetName() == "" {
+		named.SetName(named.GetGenerateName() + "xxxxx")
+	}
+	lack, err := objection(ctx, named)
+	if err == nil && lack != "" {
+		return usageError{fmt.Errorf("the job would be refused: %s", lack)}
+	}
+	return err
 }
 
 // setProcesses lets torchrun start the training where several processes, or a changing number of replicas, are asked for.

@@ -122,7 +122,10 @@ func (r *running) objects(cmd *cobra.Command, command []string) ([]*unstructured
 		return nil, nil, usageError{errors.New("a cluster needs an image to run the command in: name one with --image")}
 	case r.file == "":
 		job, err := r.job(command)
-		return []*unstructured.Unstructured{job}, pytorch.Kind{}, err
+		if err != nil {
+			return nil, nil, err
+		}
+		return []*unstructured.Unstructured{job}, pytorch.Kind{}, acceptable(cmd.Context(), job)
 	}
 	if flag := r.given(cmd); flag != "" {
 		return nil, nil, usageError{fmt.Errorf("--%s is for a command: with -f the manifest says it", flag)}
