@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
+	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
 )
 
 // recipe is a job made from flags and a command instead of a manifest.
@@ -212,6 +213,9 @@ func localize(obj *unstructured.Unstructured) error {
 	if err != nil {
 		return fmt.Errorf("finding the working directory: %w", err)
 	}
+	if obj.GetKind() == trainer.TrainJobKind {
+		return localizeSteps(obj)
+	}
 	for _, field := range []string{"pytorchReplicaSpecs", "tfReplicaSpecs"} {
 		roles, _, _ := unstructured.NestedMap(obj.Object, "spec", field)
 		for role := range roles {
@@ -241,7 +245,30 @@ func settle(container map[string]any, dir string) {
 		container["command"] = args
 		delete(container, "args")
 	}
-	env, _ := container["env"].([]any)
+	container["env"] = withShell(container["env"])
+}
+
+// localizeSteps gives a TrainJob this shell's programs. Its containers are the runtime's, and a job has no say in where they start.
+func localizeSteps(obj *unstructured.Unstructured) error {
+	for _, at := range [][]string{{"spec", "trainer"}, {"spec", "initializer", "dataset"}, {"spec", "initializer", "model"}} {
+		step, found, _ := unstructured.NestedMap(obj.Object, at...)
+		switch {
+		case !found && at[1] != "trainer":
+			continue
+		case step == nil:
+			step = map[string]any{}
+		}
+		step["env"] = withShell(step["env"])
+		if err := unstructured.SetNestedMap(obj.Object, step, at...); err != nil {
+			return fmt.Errorf("setting the environment: %w", err)
+		}
+	}
+	return nil
+}
+
+// withShell are variables and those by which this shell finds its programs, where they are not among them.
+func withShell(variables any) []any {
+	env, _ := variables.([]any)
 	has := map[string]bool{}
 	for _, e := range env {
 		if pair, ok := e.(map[string]any); ok {
@@ -254,5 +281,5 @@ func settle(container map[string]any, dir string) {
 			env = append(env, map[string]any{"name": name, "value": value})
 		}
 	}
-	container["env"] = env
+	return env
 }

@@ -1,0 +1,30 @@
+package cli
+
+import (
+	"reflect"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// A TrainJob's containers are not in it, but what it says of their environment is.
+func TestATrainJobFindsTheProgramsOfTheShell(t *testing.T) {
+	t.Setenv("PATH", "/here")
+	t.Setenv("VIRTUAL_ENV", "/venv")
+	t.Setenv("CONDA_PREFIX", "")
+	mine := map[string]any{"name": "PATH", "value": "/mine"}
+	obj := &unstructured.Unstructured{Object: map[string]any{"kind": "TrainJob", "spec": map[string]any{
+		"initializer": map[string]any{"model": map[string]any{"env": []any{mine}}},
+	}}}
+	if err := localize(obj); err != nil {
+		t.Fatal(err)
+	}
+	venv := map[string]any{"name": "VIRTUAL_ENV", "value": "/venv"}
+	want := map[string]any{
+		"trainer":     map[string]any{"env": []any{map[string]any{"name": "PATH", "value": "/here"}, venv}},
+		"initializer": map[string]any{"model": map[string]any{"env": []any{mine, venv}}},
+	}
+	if got := obj.Object["spec"]; !reflect.DeepEqual(got, want) {
+		t.Errorf("the spec is %v, want %v", got, want)
+	}
+}
