@@ -53,7 +53,6 @@ type TorchMLPolicySource struct {
 // TorchElasticPolicy is a configuration for PyTorch elastic training. If it is set, numNodes must be omitted, since the least and
 // the greatest number of nodes configure torchrun: --nnodes=minNodes:maxNodes. The rendezvous is always c10d.
 // +kubebuilder:validation:XValidation:rule="self.?minNodes.orValue(1) <= self.?maxNodes.orValue(2147483647)",message="minNodes is more than maxNodes: lower the one or raise the other"
-// +kubebuilder:validation:XValidation:rule="has(self.minNodes) || has(self.maxNodes)",message="name minNodes, maxNodes or both: without them there is nothing to scale between"
 type TorchElasticPolicy struct {
 	// maxRestarts is how many times the training job can be restarted. This value is inserted into the --max-restarts argument of
 	// torchrun and is the limit of the job's own restarts too. Unset means 30 for torchrun, which needs one

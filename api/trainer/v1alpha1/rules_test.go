@@ -84,8 +84,6 @@ func TestRefusalsSayWhatToDo(t *testing.T) {
 			"spec.mlPolicy: Invalid value: numNodes and torch.elasticPolicy exclude each other: remove numNodes, the number of nodes is between minNodes and maxNodes"},
 		{"min above max", blueprint("mlPolicy: {torch: {elasticPolicy: {minNodes: 4, maxNodes: 2}}}"),
 			"spec.mlPolicy.torch.elasticPolicy: Invalid value: minNodes is more than maxNodes: lower the one or raise the other"},
-		{"no bounds", blueprint("mlPolicy: {torch: {elasticPolicy: {maxRestarts: 1}}}"),
-			"spec.mlPolicy.torch.elasticPolicy: Invalid value: name minNodes, maxNodes or both: without them there is nothing to scale between"},
 		{"min below 1", blueprint("mlPolicy: {torch: {elasticPolicy: {minNodes: 0}}}"),
 			"spec.mlPolicy.torch.elasticPolicy.minNodes: Invalid value: 0: spec.mlPolicy.torch.elasticPolicy.minNodes in body should be greater than or equal to 1"},
 		{"negative restarts", blueprint("mlPolicy: {torch: {elasticPolicy: {minNodes: 1, maxRestarts: -1}}}"),
@@ -128,6 +126,7 @@ func TestAcceptedAsItIs(t *testing.T) {
 		{"gone at once", job("ttlSecondsAfterFinished: 0", "activeDeadlineSeconds: 1")},
 		{"a runtime without a framework", blueprint()},
 		{"an elastic runtime", blueprint("mlPolicy: {torch: {elasticPolicy: {minNodes: 1, maxNodes: 4, maxRestarts: 0, metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 80}}}]}}}")},
+		{"an elastic runtime without bounds", blueprint("mlPolicy: {torch: {elasticPolicy: {maxRestarts: 1}}}")},
 		{"a runtime with a whole policy", blueprint("runPolicy: {cleanPodPolicy: All, ttlSecondsAfterFinished: 0, activeDeadlineSeconds: 1, backoffLimit: 0}")},
 	} {
 		t.Run(row.name, func(t *testing.T) {
