@@ -38,6 +38,7 @@ type TrainJob struct {
 // TrainJobSpec is what to train, and with which runtime. Of trainer only numNodes may be changed, which scales the job.
 // +kubebuilder:validation:XValidation:rule="has(self.initializer) == has(oldSelf.initializer)",fieldPath=".initializer",message="initializer cannot be changed: create the job anew"
 // +kubebuilder:validation:XValidation:rule="has(self.trainer) == has(oldSelf.trainer) || [self, oldSelf].all(s, !has(s.trainer) || !(has(s.trainer.image) || has(s.trainer.command) || has(s.trainer.args) || has(s.trainer.env) || has(s.trainer.resourcesPerNode) || has(s.trainer.numProcPerNode)))",fieldPath=".trainer",message="of trainer only numNodes can be changed: create the job anew"
+// +kubebuilder:validation:XValidation:rule="has(self.activeDeadlineSeconds) == has(oldSelf.activeDeadlineSeconds)",fieldPath=".activeDeadlineSeconds",message="activeDeadlineSeconds cannot be changed: create the job anew"
 // +kubebuilder:validation:XValidation:rule="(has(self.suspend) && self.suspend) || (has(oldSelf.suspend) && oldSelf.suspend) || (has(self.runtimePatches) ? has(oldSelf.runtimePatches) && self.runtimePatches == oldSelf.runtimePatches : !has(oldSelf.runtimePatches))",fieldPath=".runtimePatches",message="runtimePatches can only be changed while the job is suspended: set suspend to true with the change, and to false after it"
 type TrainJobSpec struct {
 	// runtimeRef names the runtime the job is made from. The job keeps a copy of it, so that editing the runtime later changes nothing
