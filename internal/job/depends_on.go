@@ -19,11 +19,16 @@ const (
 	MilestoneComplete Milestone = "Complete"
 )
 
-// prepares tells whether other roles wait for the end of this one. Such a role works once: what it has done stays done in
-// later attempts, since it is there for them, and its replicas are not among those that train.
-func (j Job) prepares(role string) bool {
-	return slices.ContainsFunc(j.Roles, func(other Role) bool {
-		return slices.Contains(other.After, Dependency{role, MilestoneComplete})
+// prepares tells whether the role that trains waits for the end of this one. Such a role works once: what it has done stays
+// done in later attempts, since it is there for them, and its replicas are not among those that train. That a role is
+// waited for is not enough: the training itself may be, by a step that looks at its result.
+func (j Job) prepares(role string) bool { return j.follows(j.Trains, role) }
+
+// follows tells whether a role starts after the end of another, by way of any that it waits for.
+func (j Job) follows(role, other string) bool {
+	r := j.role(role)
+	return r != nil && slices.ContainsFunc(r.After, func(d Dependency) bool {
+		return d == Dependency{other, MilestoneComplete} || j.follows(d.Role, other)
 	})
 }
 

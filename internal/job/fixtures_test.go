@@ -85,14 +85,15 @@ func setReplicas(j *Job, role string, replicas int32) error {
 }
 
 // A TrainJob has steps: a dataset and then a model are fetched before the nodes train. The launcher, where there is one,
-// waits for the nodes to be ready.
+// waits for the nodes to be ready, the evaluation for them to be complete.
 func steps(j *Job) {
-	j.Kind = "TrainJob"
+	j.Kind, j.Trains = "TrainJob", "node"
 	j.Roles = []Role{
 		{Name: "dataset", Replicas: 1, RestartPolicy: RestartOnFailure, Container: "dataset"},
 		{Name: "model", Replicas: 1, RestartPolicy: RestartOnFailure, Container: "model", After: []Dependency{{"dataset", MilestoneComplete}}},
 		{Name: "launcher", RestartPolicy: RestartOnFailure, Container: "node", After: []Dependency{{"node", MilestoneReady}}},
 		{Name: "node", Replicas: 2, RestartPolicy: RestartOnFailure, Container: "node", After: []Dependency{{"model", MilestoneComplete}}},
+		{Name: "evaluate", RestartPolicy: RestartOnFailure, Container: "node", After: []Dependency{{"node", MilestoneComplete}}},
 	}
 	j.Success = Success{Rule: SuccessAll}
 }

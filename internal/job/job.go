@@ -24,7 +24,9 @@ type Job struct {
 	Manager string
 
 	// Roles are in the order in which they are created, counted and named in messages.
-	Roles   []Role
+	Roles []Role
+	// Trains is the role whose training other roles prepare or follow; empty where none waits for another.
+	Trains  string
 	Policy  RunPolicy
 	Success Success
 	// Scope is what a failure restarts in jobs of this kind; ScopeOverride is what its user asked for, if anything.
@@ -51,7 +53,7 @@ type Role struct {
 	RestartPolicy RestartPolicy
 	// Container is the training container, by which a replica is judged.
 	Container string
-	// After are the roles that this one waits for.
+	// After are the roles that this one waits for. No role waits for itself, not by way of others either.
 	After []Dependency
 }
 

@@ -63,6 +63,7 @@ func genJob(t *rapid.T) Job {
 		j.Roles[1].Replicas = rapid.Int32Range(0, 2).Draw(t, "models")
 		j.Roles[2].Replicas = rapid.Int32Range(0, 1).Draw(t, "launcher")
 		j.Roles[3].Replicas = max(workers, 1)
+		j.Roles[4].Replicas = rapid.Int32Range(0, 1).Draw(t, "evaluate")
 		j.ScopeOverride = rapid.SampledFrom([]Scope{ScopeJob, ScopeReplica}).Draw(t, "scope") // scaling to one would change it
 	case "elastic":
 		j.Roles[0].Replicas = 0

@@ -20,6 +20,8 @@ func TestRestartScope(t *testing.T) {
 		{"the user may ask for the whole job", demo(0, func(j *Job) { j.ScopeOverride = ScopeJob }), ScopeJob, corev1.RestartPolicyNever},
 		{"an elastic job's rendezvous is restarted with all who meet there", demo(2, elastic), ScopeReplica, corev1.RestartPolicyNever},
 		{"unless the user asks for the replica alone", demo(2, elastic, func(j *Job) { j.ScopeOverride = ScopeReplica }), ScopeReplica, corev1.RestartPolicyOnFailure},
+		{"a single node restarts in place, however much is fetched for it", demo(0, steps, replicas("node", 1)), ScopeReplica, corev1.RestartPolicyOnFailure},
+		{"nodes are a gang also where a step waits for their end", demo(0, steps, replicas("evaluate", 1)), ScopeJob, corev1.RestartPolicyNever},
 		{"where the exit code decides, the kubelet cannot", demo(2, tensorflow, policy(RestartExitCode)), ScopeReplica, corev1.RestartPolicyNever},
 		{"Always is passed on", demo(2, tensorflow, policy(RestartAlways)), ScopeReplica, corev1.RestartPolicyAlways},
 	} {
@@ -38,6 +40,10 @@ func TestRestartScope(t *testing.T) {
 func elastic(j *Job) {
 	j.Roles, j.Scope, j.Success = j.Roles[1:], ScopeReplica, Success{Role: "Worker", Rule: SuccessAny}
 	j.Elastic = &Elastic{Role: "Worker", Min: 1, Max: 4, Anchored: true}
+}
+
+func replicas(role string, n int32) func(*Job) {
+	return func(j *Job) { j.role(role).Replicas = n }
 }
 
 func policy(p RestartPolicy) func(*Job) {

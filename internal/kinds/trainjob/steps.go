@@ -37,7 +37,7 @@ func setSteps(m *manifest.Manifest, spec *trainer.TrainingRuntimeSpec, tj *train
 	}
 	m.Leader = job.Replica{Role: training.Name}
 	m.IndexKey = batchv1.JobCompletionIndexAnnotation
-	m.Job.Scope = job.ScopeJob
+	m.Job.Trains, m.Job.Scope = training.Name, job.ScopeJob
 	m.Job.Success = job.Success{Rule: job.SuccessAll}
 	if policy := set.SuccessPolicy; policy != nil && len(policy.TargetReplicatedJobs) == 1 {
 		m.Job.Success.Role = policy.TargetReplicatedJobs[0]
