@@ -9,14 +9,16 @@ import (
 type framework struct {
 	// named tells whether a runtime asks for this one.
 	named func(*trainer.MLPolicy) bool
-	build func(*manifest.Manifest, *trainer.TrainingRuntimeSpec, *trainer.TrainJob)
+	build func(*manifest.Manifest, *trainer.TrainingRuntimeSpec, *trainer.TrainJob) error
 }
 
 // frameworks are those that are served. The last is for runtimes that name none, whose nodes are told nothing.
 var frameworks = []framework{
 	{named: func(p *trainer.MLPolicy) bool { return p.Torch != nil }, build: torch},
-	{named: func(*trainer.MLPolicy) bool { return true }, build: func(*manifest.Manifest, *trainer.TrainingRuntimeSpec, *trainer.TrainJob) {}},
+	{named: func(*trainer.MLPolicy) bool { return true }, build: plain},
 }
+
+func plain(*manifest.Manifest, *trainer.TrainingRuntimeSpec, *trainer.TrainJob) error { return nil }
 
 func frameworkOf(policy *trainer.MLPolicy) framework {
 	if policy == nil {

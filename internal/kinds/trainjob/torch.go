@@ -2,6 +2,7 @@ package trainjob
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,12 +16,14 @@ import (
 )
 
 // torch lets the nodes meet at the first of them, and tells each what torchrun wants to know.
-func torch(m *manifest.Manifest, spec *trainer.TrainingRuntimeSpec, tj *trainer.TrainJob) {
+func torch(m *manifest.Manifest, spec *trainer.TrainingRuntimeSpec, tj *trainer.TrainJob) error {
 	m.Rendezvous = true
 	node := trainingContainer(m)
 	openPort(node)
 	if e := elasticPolicy(spec.MLPolicy); e != nil {
-		elastic(m, e, tj)
+		if err := elastic(m, e, tj); err != nil {
+			return err
+		}
 	}
 	told := map[string][]string{}
 	if injection := spec.MLPolicy.Torch.EnvInjection; injection != nil {
@@ -40,6 +43,7 @@ func torch(m *manifest.Manifest, spec *trainer.TrainingRuntimeSpec, tj *trainer.
 		}
 		return env
 	}
+	return nil
 }
 
 func torchVariables(m *manifest.Manifest, policy *trainer.MLPolicy, r job.Replica, perNode string) []corev1.EnvVar {
@@ -63,8 +67,13 @@ func torchVariables(m *manifest.Manifest, policy *trainer.MLPolicy, r job.Replic
 	return variables
 }
 
-// elastic lets the number of nodes change between its bounds.
-func elastic(m *manifest.Manifest, e *trainer.TorchElasticPolicy, tj *trainer.TrainJob) {
+// elastic lets the number of nodes change between its bounds. The job ends with them, so that no step can come after.
+func elastic(m *manifest.Manifest, e *trainer.TorchElasticPolicy, tj *trainer.TrainJob) error {
+	for _, role := range m.Job.Roles {
+		if slices.ContainsFunc(role.After, func(d job.Dependency) bool { return d.Role == m.Leader.Role }) {
+			return misfit(tj, "has a step %s that waits for %s, with whose elastic nodes the job ends: remove the step or mlPolicy.torch.elasticPolicy", role.Name, m.Leader.Role)
+		}
+	}
 	one := int32(1)
 	low := *first(e.MinNodes, &one)
 	high := max(*first(e.MaxNodes, &low), low)
@@ -80,6 +89,7 @@ func elastic(m *manifest.Manifest, e *trainer.TorchElasticPolicy, tj *trainer.Tr
 		}
 		m.Job.Unsized = tj.Spec.Trainer == nil || tj.Spec.Trainer.NumNodes == nil
 	}
+	return nil
 }
 
 func elasticPolicy(policy *trainer.MLPolicy) *trainer.TorchElasticPolicy {

@@ -74,7 +74,9 @@ func build(m *manifest.Manifest, tj *trainer.TrainJob) error {
 	if err := setSteps(m, spec, tj); err != nil {
 		return err
 	}
-	frameworkOf(spec.MLPolicy).build(m, spec, tj)
+	if err := frameworkOf(spec.MLPolicy).build(m, spec, tj); err != nil {
+		return err
+	}
 	m.Job.Services = m.ServiceNames()
 	return checkNames(m.Job)
 }

@@ -84,6 +84,16 @@ func TestWhatDoesNotFitIsSaid(t *testing.T) {
 			func(_ *trainer.TrainJob, r *trainer.TrainingRuntimeSpec) {
 				r.Template.Spec.ReplicatedJobs[0] = step("node", "trainer", "node", "data")
 			}},
+		{"", func(_ *trainer.TrainJob, r *trainer.TrainingRuntimeSpec) {
+			r.Template.Spec.ReplicatedJobs = append(r.Template.Spec.ReplicatedJobs, step("evaluate", "", "node", "node"))
+		}},
+		{"the ClusterTrainingRuntime torch has a step evaluate that waits for node, with whose elastic nodes the job ends: remove the step or mlPolicy.torch.elasticPolicy",
+			func(_ *trainer.TrainJob, r *trainer.TrainingRuntimeSpec) {
+				r.Template.Spec.ReplicatedJobs = append(r.Template.Spec.ReplicatedJobs, step("evaluate", "", "node", "node"))
+				r.MLPolicy = &trainer.MLPolicy{MLPolicySource: trainer.MLPolicySource{Torch: &trainer.TorchMLPolicySource{
+					ElasticPolicy: &trainer.TorchElasticPolicy{},
+				}}}
+			}},
 		{"the ClusterTrainingRuntime torch has no step launcher, which the patch of a.b/c changes: it has node",
 			func(tj *trainer.TrainJob, _ *trainer.TrainingRuntimeSpec) { tj.Spec.RuntimePatches = patch("launcher") }},
 		{"the ClusterTrainingRuntime torch has no container side in step node, which the patch of a.b/c changes",
@@ -154,6 +164,16 @@ func TestPolicyIsTheJobsElseTheRuntimes(t *testing.T) {
 				t.Errorf("it is %d, want %d", got, row.want)
 			}
 		})
+	}
+}
+
+func TestAStepAfterTheTrainingLeavesItAGang(t *testing.T) {
+	m := read(t, func(_ *trainer.TrainJob, r *trainer.TrainingRuntimeSpec) {
+		r.MLPolicy = &trainer.MLPolicy{NumNodes: new(int32(4))}
+		r.Template.Spec.ReplicatedJobs = append(r.Template.Spec.ReplicatedJobs, step("evaluate", "", "node", "node"))
+	})
+	if scope := m.Job.RestartScope(); scope != job.ScopeJob {
+		t.Errorf("a failure restarts the %s", scope)
 	}
 }
 
