@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
 	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
 	"github.com/trainyard/trainyard/internal/manifest"
@@ -84,6 +85,8 @@ func served(spec *trainer.TrainingRuntimeSpec, tj *trainer.TrainJob) error {
 		what = "failurePolicy.rules"
 	case set.SuccessPolicy != nil && len(set.SuccessPolicy.TargetReplicatedJobs) > 1:
 		what = "a successPolicy of several steps"
+	case set.SuccessPolicy != nil && set.SuccessPolicy.Operator == jobsetv1alpha2.OperatorAny && len(set.SuccessPolicy.TargetReplicatedJobs) == 0:
+		what = "a successPolicy of any step (name one in its targetReplicatedJobs)"
 	}
 	for _, step := range set.ReplicatedJobs {
 		if what == "" && step.Template.Spec.PodFailurePolicy != nil {

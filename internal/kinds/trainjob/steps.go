@@ -3,6 +3,7 @@ package trainjob
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -40,7 +41,11 @@ func setSteps(m *manifest.Manifest, spec *trainer.TrainingRuntimeSpec, tj *train
 	m.Job.Trains, m.Job.Scope = training.Name, job.ScopeJob
 	m.Job.Success = job.Success{Rule: job.SuccessAll}
 	if policy := set.SuccessPolicy; policy != nil && len(policy.TargetReplicatedJobs) == 1 {
-		m.Job.Success.Role = policy.TargetReplicatedJobs[0]
+		target := policy.TargetReplicatedJobs[0]
+		if stepNamed(&spec.Template, target) == nil {
+			return misfit(tj, "has no step %s, with which its successPolicy ends the job: it has %s", target, strings.Join(stepNames(&spec.Template), ", "))
+		}
+		m.Job.Success.Role = target
 	}
 	return nil
 }

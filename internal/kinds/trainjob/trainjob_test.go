@@ -48,6 +48,13 @@ func patch(step string, containers ...trainer.ContainerPatch) []trainer.RuntimeP
 	}}}}
 }
 
+// succeeds gives the runtime a success policy.
+func succeeds(operator jobsetv1alpha2.Operator, targets ...string) func(*trainer.TrainJob, *trainer.TrainingRuntimeSpec) {
+	return func(_ *trainer.TrainJob, r *trainer.TrainingRuntimeSpec) {
+		r.Template.Spec.SuccessPolicy = &jobsetv1alpha2.SuccessPolicy{Operator: operator, TargetReplicatedJobs: targets}
+	}
+}
+
 func TestWhatDoesNotFitIsSaid(t *testing.T) {
 	for _, row := range []struct {
 		misfit string
@@ -70,6 +77,14 @@ func TestWhatDoesNotFitIsSaid(t *testing.T) {
 			func(_ *trainer.TrainJob, r *trainer.TrainingRuntimeSpec) {
 				r.Template.Spec.VolumeClaimPolicies = []jobsetv1alpha2.VolumeClaimPolicy{{}}
 			}},
+		{"the ClusterTrainingRuntime torch asks for a successPolicy of several steps, which is not served yet: use another runtime",
+			succeeds(jobsetv1alpha2.OperatorAll, "node", "evaluate")},
+		{"the ClusterTrainingRuntime torch asks for a successPolicy of any step (name one in its targetReplicatedJobs), which is not served yet: use another runtime",
+			succeeds(jobsetv1alpha2.OperatorAny)},
+		{"the ClusterTrainingRuntime torch has no step evaluate, with which its successPolicy ends the job: it has node",
+			succeeds(jobsetv1alpha2.OperatorAll, "evaluate")},
+		{"", succeeds(jobsetv1alpha2.OperatorAll)},
+		{"", succeeds(jobsetv1alpha2.OperatorAny, "node")},
 		{"the ClusterTrainingRuntime torch has no step with the label trainer.kubeflow.org/trainjob-ancestor-step: trainer: use another runtime",
 			func(_ *trainer.TrainJob, r *trainer.TrainingRuntimeSpec) { r.Template.Spec.ReplicatedJobs = nil }},
 		{"the ClusterTrainingRuntime torch has no container node in its step node: use another runtime",
