@@ -24,14 +24,9 @@ func setSteps(m *manifest.Manifest, spec *trainer.TrainingRuntimeSpec, tj *train
 		if step.Name == training.Name {
 			role.Replicas = nodes(spec, tj)
 		}
-		for _, d := range step.DependsOn {
-			if stepNamed(&spec.Template, d.Name) == nil {
-				return misfit(tj, "has a step %s that waits for %s, which it does not have", step.Name, d.Name)
-			}
-			role.After = append(role.After, job.Dependency{Role: d.Name, Until: job.Milestone(d.Status)})
-		}
-		if i > 0 && set.StartupPolicy != nil && set.StartupPolicy.StartupPolicyOrder == jobsetv1alpha2.InOrder {
-			role.After = append(role.After, job.Dependency{Role: set.ReplicatedJobs[i-1].Name, Until: job.MilestoneReady})
+		var err error
+		if role.After, err = after(&spec.Template, i, tj); err != nil {
+			return err
 		}
 		m.Job.Roles = append(m.Job.Roles, role)
 		m.Templates[step.Name] = podTemplate(&spec.Template, step, tj)
@@ -48,6 +43,25 @@ func setSteps(m *manifest.Manifest, spec *trainer.TrainingRuntimeSpec, tj *train
 		m.Job.Success.Role = target
 	}
 	return nil
+}
+
+// after is what a step waits for: steps before it, as JobSet demands, so that none ever waits for itself.
+func after(template *trainer.JobSetTemplateSpec, i int, tj *trainer.TrainJob) ([]job.Dependency, error) {
+	set, step := &template.Spec, &template.Spec.ReplicatedJobs[i]
+	var dependencies []job.Dependency
+	for _, d := range step.DependsOn {
+		if stepNamed(template, d.Name) == nil {
+			return nil, misfit(tj, "has a step %s that waits for %s, which it does not have", step.Name, d.Name)
+		}
+		if !slices.Contains(stepNames(template)[:i], d.Name) {
+			return nil, misfit(tj, "has a step %s that waits for %s, which is no step before it: let it wait for earlier ones only", step.Name, d.Name)
+		}
+		dependencies = append(dependencies, job.Dependency{Role: d.Name, Until: job.Milestone(d.Status)})
+	}
+	if i > 0 && set.StartupPolicy != nil && set.StartupPolicy.StartupPolicyOrder == jobsetv1alpha2.InOrder {
+		dependencies = append(dependencies, job.Dependency{Role: set.ReplicatedJobs[i-1].Name, Until: job.MilestoneReady})
+	}
+	return dependencies, nil
 }
 
 // nodes is how many pods train: what the job says, else the runtime.

@@ -1,6 +1,7 @@
 package trainjob
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -98,6 +99,14 @@ func TestWhatDoesNotFitIsSaid(t *testing.T) {
 		{"the ClusterTrainingRuntime torch has a step node that waits for data, which it does not have",
 			func(_ *trainer.TrainJob, r *trainer.TrainingRuntimeSpec) {
 				r.Template.Spec.ReplicatedJobs[0] = step("node", "trainer", "node", "data")
+			}},
+		{"the ClusterTrainingRuntime torch has a step node that waits for node, which is no step before it: let it wait for earlier ones only",
+			func(_ *trainer.TrainJob, r *trainer.TrainingRuntimeSpec) {
+				r.Template.Spec.ReplicatedJobs[0] = step("node", "trainer", "node", "node")
+			}},
+		{"the ClusterTrainingRuntime torch has a step data that waits for node, which is no step before it: let it wait for earlier ones only",
+			func(_ *trainer.TrainJob, r *trainer.TrainingRuntimeSpec) {
+				r.Template.Spec.ReplicatedJobs = slices.Insert(r.Template.Spec.ReplicatedJobs, 0, step("data", "", "node", "node"))
 			}},
 		{"", func(_ *trainer.TrainJob, r *trainer.TrainingRuntimeSpec) {
 			r.Template.Spec.ReplicatedJobs = append(r.Template.Spec.ReplicatedJobs, step("evaluate", "", "node", "node"))
