@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
 	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
@@ -40,7 +41,8 @@ func (Kind) Read(obj manifest.Object) *manifest.Manifest {
 	}
 	m.Job = job.Job{
 		Kind: trainer.TrainJobKind, Namespace: tj.Namespace, Name: tj.Name, UID: tj.UID, Generation: tj.Generation,
-		Deleting: tj.DeletionTimestamp != nil, Manager: trainer.ManagedByTrainer, ScopeOverride: scopeOverride(tj),
+		Deleting: tj.DeletionTimestamp != nil, Owned: metav1.GetControllerOfNoCopy(tj) != nil,
+		Manager: trainer.ManagedByTrainer, ScopeOverride: scopeOverride(tj),
 		Policy: job.RunPolicy{
 			CleanPodPolicy: job.CleanRunning, TTLSecondsAfterFinished: tj.Spec.TTLSecondsAfterFinished,
 			ActiveDeadlineSeconds: tj.Spec.ActiveDeadlineSeconds, Suspend: tj.Spec.Suspend != nil && *tj.Spec.Suspend, ManagedBy: tj.Spec.ManagedBy,

@@ -255,6 +255,26 @@ func TestAJobThatTrainerEndedIsEnded(t *testing.T) {
 	}
 }
 
+// Whoever made the job by a controller wants to see how it ends.
+func TestAJobThatAControllerMadeIsOwned(t *testing.T) {
+	for _, row := range []struct {
+		sentence string
+		owners   []metav1.OwnerReference
+		owned    bool
+	}{
+		{"a person's", nil, false},
+		{"in the keeping of something that does not control it", []metav1.OwnerReference{{Kind: "ConfigMap", Name: "a"}}, false},
+		{"a controller's", []metav1.OwnerReference{{Kind: "FlyteWorkflow", Name: "a", Controller: new(true)}}, true},
+	} {
+		t.Run(row.sentence, func(t *testing.T) {
+			m := read(t, func(tj *trainer.TrainJob, _ *trainer.TrainingRuntimeSpec) { tj.OwnerReferences = row.owners })
+			if m.Job.Owned != row.owned {
+				t.Errorf("owned is %v", m.Job.Owned)
+			}
+		})
+	}
+}
+
 func TestAJobOfAnotherManagerWantsNothing(t *testing.T) {
 	tj := &trainer.TrainJob{}
 	tj.Spec.ManagedBy = new(trainer.ManagedByMultiKueue)
