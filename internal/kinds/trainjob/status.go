@@ -46,9 +46,20 @@ func jobStatus(s job.Status, role job.RoleStatus) trainer.JobStatus {
 	}
 	succeeded := role.Size > 0 && int32(len(role.Done)) == role.Size
 	return trainer.JobStatus{
-		Name: role.Role, Active: one(role.Active > 0), Succeeded: one(succeeded), Failed: one(s.Is(job.Failed) && role.Failed > 0),
+		Name: role.Role, Active: one(role.Active > 0), Succeeded: one(succeeded), Failed: one(failedBy(s, role.Role)),
 		Ready: one(!succeeded && role.Size > 0 && role.Active+int32(len(role.Done)) >= role.Size), Suspended: one(s.Is(job.Suspended)),
 	}
+}
+
+// failedBy tells whether it was a failure of the step that ended the job. Its pods may not show it: one that the kubelet restarts in
+// place is never a failed one.
+func failedBy(s job.Status, step string) bool {
+	n := len(s.Attempts)
+	if n == 0 || s.LastFailure == nil || s.LastFailure.Role != step {
+		return false
+	}
+	reason := s.Attempts[n-1].Reason
+	return reason == job.ReasonFailed || reason == job.ReasonBackoffLimit
 }
 
 // conditions are those that clients of Trainer know: that a job is suspended, and how it ended.

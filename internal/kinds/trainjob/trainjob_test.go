@@ -255,6 +255,37 @@ func TestAJobThatTrainerEndedIsEnded(t *testing.T) {
 	}
 }
 
+// The step whose failure ended the job has failed, whatever its pods show, and no other has.
+func TestTheStepThatEndedTheJobHasFailed(t *testing.T) {
+	for _, row := range []struct {
+		sentence string
+		ended    string // why the last attempt did
+		failure  *job.Failure
+		want     map[string]int32
+	}{
+		{"a failure in place that was one too many", job.ReasonBackoffLimit, &job.Failure{Replica: job.Replica{Role: "node"}}, map[string]int32{"data": 0, "node": 1}},
+		{"a failure that may not be retried", job.ReasonFailed, &job.Failure{Replica: job.Replica{Role: "data"}}, map[string]int32{"data": 1, "node": 0}},
+		{"a deadline after a failure that was retried", job.ReasonDeadlineExceeded, &job.Failure{Replica: job.Replica{Role: "node"}}, map[string]int32{"data": 0, "node": 0}},
+		{"a job that never fits", job.ReasonRefused, nil, map[string]int32{"data": 0, "node": 0}},
+		{"a failure that is retried", "", &job.Failure{Replica: job.Replica{Role: "node"}}, map[string]int32{"data": 0, "node": 0}},
+	} {
+		t.Run(row.sentence, func(t *testing.T) {
+			s := job.Status{
+				Roles:       []job.RoleStatus{{Role: "data", Size: 1, Done: []int32{0}}, {Role: "node", Size: 1}},
+				Attempts:    []job.Attempt{{Reason: row.ended}},
+				LastFailure: row.failure,
+			}
+			got := map[string]int32{}
+			for _, role := range s.Roles {
+				got[role.Role] = jobStatus(s, role).Failed
+			}
+			if diff := cmp.Diff(row.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // Whoever made the job by a controller wants to see how it ends.
 func TestAJobThatAControllerMadeIsOwned(t *testing.T) {
 	for _, row := range []struct {
