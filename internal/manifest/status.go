@@ -103,13 +103,20 @@ func readFailure(f *kubeflowv1.ReplicaFailure, roles []job.Role) *job.Failure {
 	if f.Signal != nil {
 		out.Signal = *f.Signal
 	}
+	out.Replica = readReplica(f.Replica, roles)
+	return out
+}
+
+// readReplica reads "worker-2". The name of a role may itself have a '-', and begin with that of another.
+func readReplica(text string, roles []job.Role) job.Replica {
+	end := strings.LastIndexByte(text, '-')
 	for _, role := range roles {
-		if index, ok := strings.CutPrefix(f.Replica, strings.ToLower(role.Name)+"-"); ok {
-			i, _ := strconv.ParseInt(index, 10, 32)
-			out.Replica = job.Replica{Role: role.Name, Index: int32(i)}
+		if end >= 0 && strings.EqualFold(text[:end], role.Name) {
+			index, _ := strconv.ParseInt(text[end+1:], 10, 32)
+			return job.Replica{Role: role.Name, Index: int32(index)}
 		}
 	}
-	return out
+	return job.Replica{}
 }
 
 func writeFailure(f *job.Failure) *kubeflowv1.ReplicaFailure {

@@ -3,7 +3,27 @@ package manifest
 import (
 	"slices"
 	"testing"
+
+	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
+	"github.com/trainyard/trainyard/internal/job"
 )
+
+func TestTheReplicaOfAFailureIsReadAsItIsWritten(t *testing.T) {
+	roles := []job.Role{{Name: "node-eval"}, {Name: "node"}, {Name: "node-1"}, {Name: "Worker"}}
+	for _, replica := range []job.Replica{
+		{Role: "node", Index: 1}, {Role: "node-eval"}, {Role: "node-1", Index: 12}, {Role: "Worker", Index: 3},
+	} {
+		written := writeFailure(&job.Failure{Replica: replica})
+		if got := readFailure(written, roles).Replica; got != replica {
+			t.Errorf("%s is written %q and read %s", replica, written.Replica, got)
+		}
+	}
+	for _, text := range []string{"", "worker", "other-0"} {
+		if got := readFailure(&kubeflowv1.ReplicaFailure{Replica: text}, roles).Replica; got != (job.Replica{}) {
+			t.Errorf("%q is read %s", text, got)
+		}
+	}
+}
 
 func TestIndexes(t *testing.T) {
 	for _, row := range []struct {
