@@ -2,6 +2,7 @@ package job
 
 // await keeps a job that lacks something from beginning. Its time does not run, and it has no attempt yet.
 func (p *pass) await() {
+	p.leaveSuspended()
 	p.wait("%s", p.Job.Missing)
 }
 

@@ -27,6 +27,13 @@ func (p *pass) resume() {
 	if s.endReason() == ReasonSuspended {
 		p.nextAttempt(ReasonSuspended, "")
 	}
-	s.clear(Suspended, p.Job.Kind+"Resumed", p.sentence("is resumed"), p.Now)
-	p.say(false, p.Job.Kind+"Resumed", "is resumed")
+	p.leaveSuspended()
+}
+
+// leaveSuspended reports that the job is suspended no more, if it was.
+func (p *pass) leaveSuspended() {
+	if s := p.next(); s.Is(Suspended) {
+		s.clear(Suspended, p.Job.Kind+"Resumed", p.sentence("is resumed"), p.Now)
+		p.say(false, p.Job.Kind+"Resumed", "is resumed")
+	}
 }
