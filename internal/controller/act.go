@@ -46,7 +46,11 @@ func (p *pass) create(ctx context.Context, d job.Decision, scaler *autoscalingv2
 	if err != nil {
 		return p.refused(err)
 	}
-	if err := p.scale(ctx, d.Scaler, scaler); err != nil {
+	switch err := p.scale(ctx, d.Scaler, scaler); {
+	case apierrors.IsConflict(err): // the job has changed, and is looked at again
+		p.unsure = true
+		return true, nil
+	case err != nil:
 		return p.refused(err)
 	}
 	if len(d.CreatePods)+len(d.CreateServices) > 0 || d.Scaler == job.CreateScaler {
@@ -162,9 +166,13 @@ func (p *pass) scale(ctx context.Context, action job.ScalerAction, have *autosca
 }
 
 // size writes the job's present number of replicas where an autoscaler looks for it. It is the one thing we ever write into a
-// spec, and only where nobody has.
+// spec, and only where nobody has: on the version it was decided on, or the one that recorded the decision.
 func (p *pass) size(ctx context.Context) error {
-	patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, p.manifest.ElasticSize())
+	version := p.stored.GetResourceVersion()
+	if p.newest != nil {
+		version = p.newest.GetResourceVersion()
+	}
+	patch := fmt.Appendf(nil, `{"metadata":{"resourceVersion":%q},"spec":{"replicas":%d}}`, version, p.manifest.ElasticSize())
 	err := p.client.SubResource("scale").Patch(ctx, p.obj.DeepCopyObject().(client.Object), client.RawPatch(types.MergePatchType, patch),
 		&client.SubResourcePatchOptions{SubResourceBody: &autoscalingv1.Scale{}})
 	if err != nil {

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"sync"
@@ -11,6 +12,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
+	"github.com/trainyard/trainyard/internal/job"
+	"github.com/trainyard/trainyard/internal/manifest"
 )
 
 func TestBatchesDouble(t *testing.T) {
@@ -40,6 +46,63 @@ func TestBatchesDouble(t *testing.T) {
 			slices.Sort(done)
 			if len(done) != row.calls || len(slices.Compact(done)) != row.calls || (err != nil) != (row.fails >= 0) {
 				t.Errorf("%d calls, want %d; error %v", len(done), row.calls, err)
+			}
+		})
+	}
+}
+
+// scaling is a client with which only a scale can be written.
+type scaling struct {
+	client.Client
+	scale scale
+}
+
+func (s *scaling) SubResource(string) client.SubResourceClient { return &s.scale }
+
+// scale keeps what is written to it, and gives its answer.
+type scale struct {
+	client.SubResourceClient
+	answer error
+	patch  string
+}
+
+func (s *scale) Patch(_ context.Context, _ client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
+	data, err := patch.Data(nil)
+	s.patch = string(data)
+	return errors.Join(err, s.answer)
+}
+
+// The size of a job is only written on the version of it that names none.
+func TestASizeOverwritesNobodys(t *testing.T) {
+	jobs := schema.GroupResource{Resource: "pytorchjobs"}
+	at := func(version string) manifest.Object {
+		return &kubeflowv1.PyTorchJob{ObjectMeta: metav1.ObjectMeta{Name: "demo", ResourceVersion: version}}
+	}
+	for _, row := range []struct {
+		sentence     string
+		newest       manifest.Object
+		answer       error
+		patch        string
+		again, error bool
+	}{
+		{"on the version it was decided on", nil, nil, `{"metadata":{"resourceVersion":"7"},"spec":{"replicas":2}}`, false, false},
+		{"on the one that was recorded", at("8"), nil, `{"metadata":{"resourceVersion":"8"},"spec":{"replicas":2}}`, false, false},
+		{"a job that has changed is looked at again", nil, apierrors.NewConflict(jobs, "demo", errors.New("it was scaled")),
+			`{"metadata":{"resourceVersion":"7"},"spec":{"replicas":2}}`, true, false},
+		{"trouble of the API server is told", nil, apierrors.NewInternalError(errors.New("etcd")),
+			`{"metadata":{"resourceVersion":"7"},"spec":{"replicas":2}}`, false, true},
+	} {
+		t.Run(row.sentence, func(t *testing.T) {
+			api := &scaling{scale: scale{answer: row.answer}}
+			p := &pass{
+				Reconciler: &Reconciler{client: api}, memory: &memory{newest: row.newest}, stored: at("7"), obj: at("7"),
+				manifest: &manifest.Manifest{Job: job.Job{
+					Name: "demo", Roles: []job.Role{{Name: "Worker", Replicas: 2}}, Elastic: &job.Elastic{Role: "Worker", Min: 1, Max: 4},
+				}},
+			}
+			again, err := p.create(t.Context(), job.Decision{Scaler: job.SizeJob}, nil)
+			if api.scale.patch != row.patch || again != row.again || p.unsure != row.again || (err != nil) != row.error {
+				t.Errorf("wrote %s; look again %v, past the cache %v; error %v", api.scale.patch, again, p.unsure, err)
 			}
 		})
 	}
