@@ -29,18 +29,25 @@ func (p *pass) anchorFell() bool {
 }
 
 // unheard leaves out the failures of replicas that ended by themselves while nothing is known of the one that holds the
-// rendezvous. When that is lost the others fail by it, and may be seen to before it is: they are not to be charged then.
+// rendezvous. When that is lost the others fail by it, and may be seen to before it is: they are not to be charged then. A
+// replica that has fallen meanwhile is judged whole: its pod is not looked at again.
 func (p *pass) unheard(incidents []incident) []incident {
 	if p.Job.Elastic == nil || !p.Job.anchor(Replica{p.Job.Elastic.Role, 0}) || p.anchorFell() {
 		return incidents
 	}
+	early := func(i incident) bool {
+		return i.likelihood() == 0 && !i.Time.After(p.Now) && p.Now.Before(i.Time.Add(heard))
+	}
+	fallen := map[Replica]bool{}
+	for _, i := range incidents {
+		fallen[i.replica.Replica] = fallen[i.replica.Replica] || i.inPlace == 0 && !early(i)
+	}
 	return slices.DeleteFunc(incidents, func(i incident) bool {
-		due := i.Time.Add(heard)
-		early := i.likelihood() == 0 && !i.Time.After(p.Now) && p.Now.Before(due)
-		if early {
-			p.lookAt(due)
+		unheard := early(i) && !fallen[i.replica.Replica]
+		if unheard {
+			p.lookAt(i.Time.Add(heard))
 		}
-		return early
+		return unheard
 	})
 }
 

@@ -217,15 +217,15 @@ func (or *oracle) recount(o Observed, present int32) {
 			continue
 		}
 		if r.Index >= o.Job.Size(*o.Job.role(r.Role)) {
-			or.dismissed[pod.UID] = true
 			continue
 		}
-		if r.Index > 0 && or.undecided(o, pod, 3*time.Second) {
+		fallen := pod.Annotations[truthFallen]
+		byOthers := fallen == "evicted" || pod.DeletionTimestamp != nil // then it is judged whole, and now
+		if r.Index > 0 && !byOthers && or.undecided(o, pod, 3*time.Second) {
 			continue
 		}
 		inPlace, _ := strconv.Atoi(pod.Annotations[truthInPlace])
 		n := int32(inPlace)
-		fallen := pod.Annotations[truthFallen]
 		code, _ := strconv.Atoi(fallen)
 		if policy := o.Job.role(r.Role).RestartPolicy; code >= 128 && policy == RestartExitCode || code > 0 && policy == RestartOnFailure {
 			n++
@@ -264,8 +264,10 @@ func (or *oracle) note(o Observed, d Decision) {
 		return
 	}
 	for _, pod := range o.Pods {
+		// One that is to go by a scale counts no more, unless the record of that, or the job's edit, came to nothing.
 		if r, _, ok := o.Job.replicaOf(pod); ok && r.Index >= o.Job.Size(*o.Job.role(r.Role)) {
-			or.dismissed[pod.UID] = true
+			rec := d.Status.record(r)
+			or.dismissed[pod.UID] = or.dismissed[pod.UID] || rec != nil && rec.Pod == pod.UID && rec.Settled
 		}
 		if r, attempt, ok := o.Job.replicaOf(pod); ok && or.w.belongs(pod) && attempt == o.Status.Attempt && pod.Annotations[truthDone] != "" &&
 			!or.dismissed[pod.UID] && r.Index < o.Job.Size(*o.Job.role(r.Role)) && d.Write != WriteSoon {

@@ -65,9 +65,14 @@ func (p *pass) recordSizes() {
 func (p *pass) settleSurplus() {
 	s := p.next()
 	for _, pod := range p.surplus {
-		if r, _, ok := p.Job.replicaOf(pod); ok {
-			s.recordOf(r, pod.UID).Settled = true
+		r, _, ok := p.Job.replicaOf(pod)
+		if !ok {
+			continue
 		}
+		if rec := s.record(r); rec != nil && rec.Pod != "" && rec.Pod != pod.UID && !p.Live {
+			p.Ask.Pods = true // an old list may show a pod that was replaced long ago, and what is known of the present one be lost
+		}
+		s.recordOf(r, pod.UID).Settled = true
 	}
 	for n := range s.Records { // who was lost for good may come back by scaling
 		if rec := &s.Records[n]; rec.Replica.Index >= s.role(rec.Replica.Role).Size {
