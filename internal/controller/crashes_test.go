@@ -64,6 +64,41 @@ func TestRetriesAreCountedOnceWhereverTheOperatorDies(t *testing.T) {
 	}
 }
 
+// An elastic job that is scaled up while a worker fails starts each worker as often as it should, and is charged once, at whichever of
+// its requests the operator is killed.
+func TestScalingIsDoneOnceWhereverTheOperatorDies(t *testing.T) {
+	t.Parallel()
+	for n := 1; n <= 10; n++ {
+		t.Run(fmt.Sprintf("killed before request %d", n), func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			runs := filepath.Join(dir, "runs")
+			script := fmt.Sprintf(`cd %s; case $HOSTNAME in
+				*-0) until test $(cat runs 2>/dev/null | wc -l) -ge 3; do sleep 0.2; done; touch done;;
+				*-1) echo run >> runs; mkdir failed 2>/dev/null && exit 137;;
+				*-2) echo run >> runs;;
+				esac; until test -f done; do sleep 0.2; done`, dir)
+			w := deserted(t)
+			deaths := w.operateOutside(n)
+			j := w.submit(pytorch(roles{"Worker": running(2, script)}, func(pj *kubeflowv1.PyTorchJob) {
+				pj.Spec.PyTorchReplicaSpecs["Worker"].RestartPolicy = kubeflowv1.RestartPolicyExitCode
+				pj.Spec.ElasticPolicy = &kubeflowv1.ElasticPolicy{MinReplicas: new(int32(1)), MaxReplicas: new(int32(3))}
+			}))
+			w.Kubectl("scale", "pytorchjob", j.name, "--replicas=3")
+			s := j.becomes(kubeflowv1.JobSucceeded)
+			w.Eventually("the operator was killed", func() error {
+				if deaths() != 1 {
+					return fmt.Errorf("it was killed %d times", deaths())
+				}
+				return nil
+			})
+			if n := count(t, runs); s.Retries != 1 || s.Disruptions != 0 || s.Attempt != 0 || n != 3 {
+				t.Errorf("workers 1 and 2 ran %d times, and the status is\n%s", n, tell(s))
+			}
+		})
+	}
+}
+
 // count is the number of lines in a file.
 func count(t *testing.T, file string) int {
 	t.Helper()

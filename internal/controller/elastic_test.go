@@ -152,11 +152,15 @@ func TestAnElasticTrainingIsScaledAndLosesWorkers(t *testing.T) {
 			t.Errorf("the pod of %s is %s, it was %s", worker, now, before[worker])
 		}
 	}
+	e.kill("worker-1")
+	e.until("is charged for worker-1", func(s kubeflowv1.JobStatus) bool { return s.Retries == 3 })
+	w.Await("of 2, from step", "logs", "elastic-worker-1")
+	e.trainsWith(2)
 	w.Kubectl("delete", "pod", "elastic-worker-0", "--wait=false") // the rendezvous again, and nobody's fault
 	e.until("is in another attempt", func(s kubeflowv1.JobStatus) bool { return s.Attempt == 2 })
 	e.trainsWith(2)
 
-	if s := e.succeeds(); s.Retries != 2 || s.Disruptions != 1 || s.Attempt != 2 {
+	if s := e.succeeds(); s.Retries != 3 || s.Disruptions != 1 || s.Attempt != 2 {
 		t.Errorf("the status is\n%s", tell(s))
 	}
 	e.lostNoStep()
