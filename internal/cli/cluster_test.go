@@ -214,7 +214,6 @@ func TestMistakesOnACluster(t *testing.T) {
 		{[]string{"scale", "nobody", "many"}, 2, "many is no number of replicas"},
 		{[]string{"run"}, 2, "nothing to run"},
 		{[]string{"run", "--", "true"}, 2, "a cluster needs an image"},
-		{[]string{"install"}, 2, "the operator's image is not named"},
 	} {
 		d.expect(d.types(row.args...), row.code, "^trainyard: .*"+row.says)
 	}

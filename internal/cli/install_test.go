@@ -29,6 +29,7 @@ func TestInstall(t *testing.T) {
 		return finish(d, cmd)
 	}
 	d.expect(trainyard(admin, "get"), 1, "^trainyard: the cluster knows no training jobs: `trainyard install` brings the operator$")
+	d.expect(trainyard(admin, "install"), 2, "^trainyard: .*the operator's image is not named")
 	d.expect(trainyard(somebody, "install", "--image=here/operator:1"), 1,
 		`^trainyard: applying Namespace trainyard-system: .*User "somebody" cannot patch .*; installing needs the rights of a cluster's administrator$`)
 
