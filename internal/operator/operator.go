@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/trainyard/trainyard/internal/controller"
@@ -24,9 +25,6 @@ func Run(ctx context.Context, config *rest.Config) error {
 	config = rest.CopyConfig(config)
 	config.QPS, config.UserAgent = -1, "trainyard-operator"
 	if err := InstallDefinitions(ctx, config); err != nil {
-		return err
-	}
-	if err := InstallRuntimes(ctx, config); err != nil {
 		return err
 	}
 	scheme, err := controller.Scheme()
@@ -45,6 +43,11 @@ func Run(ctx context.Context, config *rest.Config) error {
 	}
 	if err := controller.Setup(mgr, controller.Options{Workers: workers, Metrics: prometheus.NewRegistry()}); err != nil {
 		return err
+	}
+	// A job waits for its runtime, so that no other needs to.
+	err = mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return InstallRuntimes(ctx, config) }))
+	if err != nil {
+		return fmt.Errorf("starting the operator: %w", err)
 	}
 	return mgr.Start(ctx)
 }
