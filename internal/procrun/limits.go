@@ -58,8 +58,10 @@ func (l *limits) find(name string) error {
 	return nil
 }
 
-// probe creates and removes a group as a container with limits has one.
+// probe creates and removes a group as a container with limits has one. The parent goes with it: the first container that has limits
+// makes it again, and a cluster that is killed without one leaves nothing.
 func (l *limits) probe() error {
+	defer l.close()
 	group, err := l.create("probe", &v1.LinuxContainerResources{MemoryLimitInBytes: 64 << 20, CpuQuota: 10000, CpuPeriod: 100000})
 	if err != nil {
 		return err
