@@ -148,9 +148,19 @@ func isOver(pod *corev1.Pod) bool {
 	n := len(pod.Status.ContainerStatuses)
 	over := n > 0 && n == len(pod.Spec.Containers)
 	for _, c := range pod.Status.ContainerStatuses {
-		over = over && c.State.Terminated != nil && !restartsInPlace(pod, c.State.Terminated)
+		over = over && endedForGood(pod, c)
 	}
 	return over
+}
+
+// TrainingOver tells whether the training of a pod, which is its named container or the first, has written its last line.
+func TrainingOver(pod *corev1.Pod, container string) bool {
+	return isOver(pod) || endedForGood(pod, trainingStatus(pod, container))
+}
+
+// endedForGood tells whether a container has ended and is not started again in its pod.
+func endedForGood(pod *corev1.Pod, c corev1.ContainerStatus) bool {
+	return c.State.Terminated != nil && !restartsInPlace(pod, c.State.Terminated)
 }
 
 // restartsInPlace tells whether the kubelet starts a container again that ended like this.

@@ -197,7 +197,7 @@ func (s *stream) note(pod *corev1.Pod, gone bool) {
 		}
 	}
 	s.gone = s.gone || gone
-	s.ended = s.ended || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+	s.ended = s.ended || job.TrainingOver(pod, s.container)
 }
 
 func (s *stream) state() (started, ended, gone bool) {
