@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/trainyard/trainyard/internal/operator"
 	"github.com/trainyard/trainyard/internal/testing/local"
 )
 
@@ -20,11 +19,7 @@ type desk struct{ *local.World }
 
 func newDesk(t *testing.T) desk {
 	t.Helper()
-	w := local.New(t)
-	if err := operator.AwaitDefinitions(t.Context(), w.Config); err != nil {
-		t.Fatal(err)
-	}
-	return desk{w}
+	return desk{local.New(t)}
 }
 
 // command is trainyard with these arguments, about the desk's namespace. What follows "--" is left at the end.

@@ -193,13 +193,6 @@ func (r *running) cluster(ctx context.Context) (_ *rest.Config, leave func(atOnc
 	case err != nil:
 		return nil, nil, err
 	}
-	if err := operator.AwaitDefinitions(ctx, c.RESTConfig()); err != nil {
-		r.leave(c, true)
-		if ctx.Err() != nil {
-			return nil, nil, outcome(exitInterrupted)
-		}
-		return nil, nil, err
-	}
 	r.screen.end()
 	if r.output != "json" {
 		r.screen.say("The local cluster is ready (%.1f s).", time.Since(began).Seconds())

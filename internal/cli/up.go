@@ -14,7 +14,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/trainyard/trainyard/internal/cluster"
-	"github.com/trainyard/trainyard/internal/operator"
 )
 
 // up is `trainyard up`: the local cluster in the foreground.
@@ -73,11 +72,6 @@ func (u *up) run(ctx context.Context) error {
 	}
 	if err != nil {
 		return err
-	}
-	if !u.withoutOperator {
-		if err := operator.AwaitDefinitions(ctx, c.RESTConfig()); err != nil {
-			return errors.Join(err, u.stop(c))
-		}
 	}
 	u.greet(c, time.Since(began))
 

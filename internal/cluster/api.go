@@ -53,19 +53,22 @@ func StartAPI(ctx context.Context, options APIOptions) (*API, error) {
 		etcd: etcd, pki: pki, listener: listener,
 		advertise: nodeAddress.AsSlice(), services: serviceRange.String(), auditLog: options.AuditLog, bare: true,
 	}
-	config, stopped, err := server.start(serving)
+	api, err := server.start(serving)
 	stop := func() {
 		end()
-		if stopped != nil {
-			<-stopped
+		if api != nil {
+			<-api.stopped
 		}
 		stopEtcd()
+	}
+	if err == nil {
+		err = api.awaitReady(serving)
 	}
 	if err != nil {
 		stop()
 		return nil, err
 	}
-	return &API{config: config, stop: stop}, nil
+	return &API{config: api.admin, stop: stop}, nil
 }
 
 // RESTConfig is an administrator's access.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -41,28 +42,33 @@ type apiServer struct {
 // installAPI adds an API group to the server before it starts.
 type installAPI func(*genericapiserver.GenericAPIServer) error
 
-// start runs the server until ctx ends and returns once it is healthy, with an administrator's configuration.
-// stopped is closed when it has ended.
-func (a *apiServer) start(ctx context.Context) (admin *rest.Config, stopped <-chan struct{}, err error) {
+// servedAPI is a kube-apiserver that runs in this process.
+type servedAPI struct {
+	admin   *rest.Config    // an administrator's access
+	stopped <-chan struct{} // closed when it has ended
+	failed  <-chan error    // why it has ended
+}
+
+// start runs the server until ctx ends.
+func (a *apiServer) start(ctx context.Context) (*servedAPI, error) {
 	server, err := a.build(ctx)
 	if err != nil {
-		return nil, nil, fmt.Errorf("building the API server: %w", err)
+		return nil, fmt.Errorf("building the API server: %w", err)
 	}
 	prepared, err := server.PrepareRun()
 	if err != nil {
-		return nil, nil, fmt.Errorf("preparing the API server: %w", err)
+		return nil, fmt.Errorf("preparing the API server: %w", err)
 	}
-	failed := make(chan error, 1)
-	done := make(chan struct{})
+	admin, err := a.adminConfig()
+	if err != nil {
+		return nil, err
+	}
+	failed, stopped := make(chan error, 1), make(chan struct{})
 	go func() {
-		defer close(done)
+		defer close(stopped)
 		failed <- prepared.Run(ctx)
 	}()
-	admin, err = a.adminConfig()
-	if err != nil {
-		return nil, nil, err
-	}
-	return admin, done, a.awaitReady(ctx, admin, failed)
+	return &servedAPI{admin: admin, stopped: stopped, failed: failed}, nil
 }
 
 // build does what kube-apiserver's command does between its flags and its start, with our API groups added.
@@ -188,20 +194,29 @@ func (a *apiServer) adminConfig() (*rest.Config, error) {
 	}, nil
 }
 
-// awaitReady returns when /readyz says ok.
-func (a *apiServer) awaitReady(ctx context.Context, admin *rest.Config, failed <-chan error) error {
-	client, err := rest.HTTPClientFor(admin)
+// awaitReady returns when the server has all that it makes by itself, and all its parts are well.
+func (s *servedAPI) awaitReady(ctx context.Context) error { return s.await(ctx, "/readyz") }
+
+// awaitAnswers returns when the server has the namespace where objects go by default. It serves all kinds by then, but has yet to
+// make the roles of others than administrators, which takes it more than a second.
+func (s *servedAPI) awaitAnswers(ctx context.Context) error {
+	return s.await(ctx, "/api/v1/namespaces/"+metav1.NamespaceDefault)
+}
+
+// await returns when the server has an answer to a question.
+func (s *servedAPI) await(ctx context.Context, path string) error {
+	client, err := rest.HTTPClientFor(s.admin)
 	if err != nil {
 		return err
 	}
 	last := errors.New("no answer yet")
 	err = wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
 		select {
-		case err := <-failed:
+		case err := <-s.failed:
 			return false, fmt.Errorf("the API server ended: %w", err)
 		default:
 		}
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, admin.Host+"/readyz", nil)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.admin.Host+path, nil)
 		if err != nil {
 			return false, err
 		}
@@ -211,7 +226,7 @@ func (a *apiServer) awaitReady(ctx context.Context, admin *rest.Config, failed <
 			return false, nil
 		}
 		_ = response.Body.Close()
-		last = fmt.Errorf("/readyz answers %s", response.Status)
+		last = fmt.Errorf("%s answers %s", path, response.Status)
 		return response.StatusCode == http.StatusOK, nil
 	})
 	if wait.Interrupted(err) {

@@ -22,10 +22,11 @@ import (
 	"github.com/trainyard/trainyard/internal/procrun"
 )
 
-// Addon is something more that runs in the cluster's process, once the API server answers.
+// Addon is something more that runs in the cluster's process, once the API server answers. Its Run returns when ctx ends; the
+// cluster is ready when it has called ready, once.
 type Addon struct {
 	Name string
-	Run  func(ctx context.Context, admin *rest.Config) error
+	Run  func(ctx context.Context, admin *rest.Config, ready func()) error
 }
 
 // processName is what a cluster's process is called in a process list, and how it knows what it is.
@@ -107,15 +108,15 @@ func (c *inhabitant) run(ctx context.Context) error {
 	defer stopEtcd()
 
 	c.step("API server")
-	admin, err := c.startAPIServer(living, etcd)
+	api, err := c.startAPIServer(living, etcd)
 	if err != nil {
 		return err
 	}
 	c.step("controllers, scheduler and kubelet")
-	if err := c.startParts(living, admin); err != nil {
+	if err := c.startParts(living, api); err != nil {
 		return err
 	}
-	kubeconfig, err := encodeKubeconfig(c.clientConfig(admin))
+	kubeconfig, err := encodeKubeconfig(c.clientConfig(api.admin))
 	if err != nil {
 		return err
 	}
@@ -185,7 +186,7 @@ func (c *inhabitant) startRuntime(ctx context.Context) (err error) {
 }
 
 // startAPIServer serves inside the enclave, where pods and the other parts reach it, and on the port that the parent opened.
-func (c *inhabitant) startAPIServer(ctx context.Context, etcd string) (*rest.Config, error) {
+func (c *inhabitant) startAPIServer(ctx context.Context, etcd string) (*servedAPI, error) {
 	outside, err := net.FileListener(os.NewFile(portFD, "port"))
 	if err != nil {
 		return nil, fmt.Errorf("taking over the API server's port: %w", err)
@@ -204,9 +205,12 @@ func (c *inhabitant) startAPIServer(ctx context.Context, etcd string) (*rest.Con
 		advertise: nodeAddress.AsSlice(), services: serviceRange.String(), auditLog: c.options.AuditLog,
 		install: []installAPI{metricsAPI(c.meter, nodeName, pods.of)},
 	}
-	admin, _, err := server.start(ctx)
+	api, err := server.start(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return admin, pods.watch(ctx, admin)
+	if err := api.awaitAnswers(ctx); err != nil {
+		return nil, err
+	}
+	return api, pods.watch(ctx, api.admin)
 }

@@ -25,8 +25,8 @@ const (
 )
 
 // startParts starts everything that lives on the API server, all at once, and returns when the cluster takes pods.
-func (c *inhabitant) startParts(ctx context.Context, admin *rest.Config) error {
-	began := time.Now()
+func (c *inhabitant) startParts(ctx context.Context, api *servedAPI) error {
+	began, admin := time.Now(), api.admin
 	kubeconfig := c.dir("pki/inside.kubeconfig")
 	content, err := encodeKubeconfig(admin)
 	if err != nil {
@@ -39,14 +39,14 @@ func (c *inhabitant) startParts(ctx context.Context, admin *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	c.keep(ctx, "controllers", func() error { return runControllers(ctx, kubeconfig, c.pki) })
 	c.keep(ctx, "scheduler", func() error { return runScheduler(ctx, kubeconfig) })
-	for _, addon := range c.addons {
-		c.keep(ctx, addon.Name, func() error { return addon.Run(ctx, rest.CopyConfig(admin)) })
-	}
 	go c.meter.run(ctx)
 
 	var all errgroup.Group
+	for _, addon := range c.addons {
+		all.Go(func() error { return c.startAddon(ctx, addon, admin) })
+	}
+	all.Go(func() error { return c.startControllers(ctx, api, kubeconfig) })
 	all.Go(func() error { return c.startServices(ctx, client) })
 	all.Go(func() error {
 		_, err := startDNS(kubeconfig, nodeAddress.AsSlice(), gateway.AsSlice())
@@ -73,6 +73,28 @@ func (c *inhabitant) keep(ctx context.Context, name string, run func() error) {
 			c.failed <- fmt.Errorf("%s ended: %w", name, err)
 		}
 	}()
+}
+
+// startAddon returns when what the addon brings can be used.
+func (c *inhabitant) startAddon(ctx context.Context, addon Addon, admin *rest.Config) error {
+	ready := make(chan struct{})
+	c.keep(ctx, addon.Name, func() error { return addon.Run(ctx, rest.CopyConfig(admin), func() { close(ready) }) })
+	select {
+	case <-ready:
+		return nil
+	case err := <-c.failed:
+		return err
+	}
+}
+
+// startControllers waits for the API server to be ready: the controllers themselves ask for that once a second only, and give up
+// after ten.
+func (c *inhabitant) startControllers(ctx context.Context, api *servedAPI, kubeconfig string) error {
+	if err := api.awaitReady(ctx); err != nil {
+		return err
+	}
+	c.keep(ctx, "controllers", func() error { return runControllers(ctx, kubeconfig, c.pki) })
+	return nil
 }
 
 func (c *inhabitant) startServices(ctx context.Context, client kubernetes.Interface) error {

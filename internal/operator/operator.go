@@ -19,18 +19,19 @@ import (
 // workers is how many jobs of a kind are looked at at the same time.
 const workers = 4
 
-// Run installs the definitions and the shipped runtimes, and runs jobs until ctx ends.
-func Run(ctx context.Context, config *rest.Config) error {
+// Run installs the definitions and the shipped runtimes, and runs jobs until ctx ends. It calls ready when jobs can be created.
+func Run(ctx context.Context, config *rest.Config, ready func()) error {
 	ctrl.SetLogger(klog.Background())
 	config = rest.CopyConfig(config)
 	config.QPS, config.UserAgent = -1, "trainyard-operator"
-	if err := InstallDefinitions(ctx, config); err != nil {
-		return err
-	}
 	scheme, err := controller.Scheme()
 	if err != nil {
 		return err
 	}
+	if err := InstallDefinitions(ctx, config, scheme); err != nil {
+		return err
+	}
+	ready()
 	caches, err := controller.Cache("")
 	if err != nil {
 		return err
