@@ -6,19 +6,11 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	celconfig "k8s.io/apiserver/pkg/apis/cel"
 
 	"github.com/trainyard/trainyard/api/crds"
+	"github.com/trainyard/trainyard/internal/admission"
 )
 
 // check does with an object what an API server does before it stores it. It answers whether it is a training job: those of
@@ -28,47 +20,37 @@ func (c *checker) check(ctx context.Context) (isJob bool, err error) {
 	if gvk.Group != "kubeflow.org" && gvk.Group != "trainer.kubeflow.org" {
 		return false, nil
 	}
-	s, known, err := definition(gvk)
+	gate, err := admission.For(gvk)
 	if err != nil {
 		return false, err
 	}
-	if s == nil {
+	if gate == nil {
+		known, err := served()
+		if err != nil {
+			return false, err
+		}
 		c.add(Error, "kind", "there is no %s in %s: there is %s", gvk.Kind, gvk.GroupVersion(), strings.Join(known, ", "))
 		return false, nil
 	}
-	props := &apiextensions.JSONSchemaProps{}
-	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(s, props, nil); err != nil {
-		return true, fmt.Errorf("reading the definition of %s: %w", gvk.Kind, err)
-	}
-	return !strings.HasSuffix(gvk.Kind, "Runtime"), c.admit(ctx, props)
+	return !strings.HasSuffix(gvk.Kind, "Runtime"), c.admit(ctx, gate)
 }
 
-func (c *checker) admit(ctx context.Context, props *apiextensions.JSONSchemaProps) error {
-	s, err := structural.NewStructural(props)
-	if err != nil {
-		return err
+func (c *checker) admit(ctx context.Context, gate *admission.Gate) error {
+	object := c.doc.Object.DeepCopy()
+	if object.GetName() == "" {
+		if object.GetGenerateName() == "" {
+			c.add(Error, "metadata.name", "the job has no name: add metadata.name")
+		}
+		object.SetName(object.GetGenerateName() + "x") // the API server judges what has a name
 	}
-	validator, _, err := validation.NewSchemaValidator(props)
-	if err != nil {
-		return err
+	dropped, refusals := gate.Admit(ctx, object, nil)
+	for _, path := range dropped {
+		c.unknown(gate.Schema, path)
 	}
-	object := c.doc.Object.DeepCopy().Object
-	if c.doc.Object.GetName() == "" && c.doc.Object.GetGenerateName() == "" {
-		c.add(Error, "metadata.name", "the job has no name: add metadata.name")
-	}
-	for _, path := range pruning.PruneWithOptions(object, s, true, structural.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}) {
-		c.unknown(s, path)
-	}
-	defaulting.Default(object, s)
-	errs := validation.ValidateCustomResource(nil, object, validator)
-	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, s, object)...)
-	if len(errs) == 0 && c.doc.Object.GetName() != "" {
-		errs, _ = cel.NewValidator(s, true, celconfig.PerCallLimit).Validate(ctx, nil, s, object, nil, celconfig.RuntimeCELCostBudget)
-	}
-	for _, e := range errs {
+	for _, e := range refusals {
 		c.refusal(e)
 	}
-	if len(errs) == 0 {
+	if len(refusals) == 0 {
 		return c.advise()
 	}
 	return nil
@@ -85,22 +67,19 @@ func (c *checker) refusal(e *field.Error) {
 	c.add(Error, strings.TrimPrefix(e.Field, "<nil>."), "%s", words)
 }
 
-// definition is the schema of a kind, nil where there is none, and the names of those there are.
-func definition(gvk schema.GroupVersionKind) (*apiextensionsv1.JSONSchemaProps, []string, error) {
+// served are the kinds that there are.
+func served() ([]string, error) {
 	definitions, err := crds.All()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	var known []string
 	for _, crd := range definitions {
 		for _, version := range crd.Spec.Versions {
 			known = append(known, fmt.Sprintf("%s in %s/%s", crd.Spec.Names.Kind, crd.Spec.Group, version.Name))
-			if crd.Spec.Group == gvk.Group && crd.Spec.Names.Kind == gvk.Kind && version.Name == gvk.Version && version.Served {
-				return version.Schema.OpenAPIV3Schema, nil, nil
-			}
 		}
 	}
-	return nil, known, nil
+	return known, nil
 }
 
 // unknown reports a field that the API server would drop, and the one that may be meant.
