@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
@@ -59,9 +58,6 @@ func (p *pass) create(ctx context.Context, d job.Decision, scaler *autoscalingv2
 	return false, nil
 }
 
-// autoscaler is what a refused one is called.
-const autoscaler = "autoscaler"
-
 // make creates a child. A name that is taken by a child of ours is no failure: the cache was behind.
 func (p *pass) make(ctx context.Context, obj, existing client.Object, what string) error {
 	err := p.client.Create(ctx, obj)
@@ -75,7 +71,8 @@ func (p *pass) make(ctx context.Context, obj, existing client.Object, what strin
 		}
 	}
 	if err != nil {
-		return &refusal{object: what + " " + obj.GetName(), error: err}
+		_, ofScaler := obj.(*autoscalingv2.HorizontalPodAutoscaler)
+		return &refusal{object: what + " " + obj.GetName(), ofScaler: ofScaler, error: err}
 	}
 	p.remember(obj, p.at)
 	return nil
@@ -83,7 +80,8 @@ func (p *pass) make(ctx context.Context, obj, existing client.Object, what strin
 
 // refusal is an answer of the API server to a creation.
 type refusal struct {
-	object string
+	object   string
+	ofScaler bool
 	error
 }
 
@@ -106,7 +104,7 @@ func (p *pass) refused(err error) (bool, error) {
 	if p.refusal != nil {
 		times += p.refusal.Times
 	}
-	p.refusal = &job.Refusal{Object: r.object, OfScaler: strings.HasPrefix(r.object, autoscaler+" "), Invalid: apierrors.IsInvalid(r), Message: r.Error(), At: p.at, Times: times}
+	p.refusal = &job.Refusal{Object: r.object, OfScaler: r.ofScaler, Invalid: apierrors.IsInvalid(r), Message: r.Error(), At: p.at, Times: times}
 	return true, nil
 }
 
@@ -151,7 +149,7 @@ func (p *pass) deleteJob(ctx context.Context) error {
 func (p *pass) scale(ctx context.Context, action job.ScalerAction, have *autoscalingv2.HorizontalPodAutoscaler) error {
 	switch action {
 	case job.CreateScaler:
-		return p.make(ctx, p.manifest.Autoscaler(), &autoscalingv2.HorizontalPodAutoscaler{}, autoscaler)
+		return p.make(ctx, p.manifest.Autoscaler(), &autoscalingv2.HorizontalPodAutoscaler{}, "autoscaler")
 	case job.UpdateScaler:
 		want := have.DeepCopy()
 		spec := p.manifest.Autoscaler().Spec
