@@ -74,6 +74,9 @@ func elastic(m *manifest.Manifest, e *trainer.TorchElasticPolicy, tj *trainer.Tr
 			return misfit(tj, "has a step %s that waits for %s, with whose elastic nodes the job ends: remove the step or mlPolicy.torch.elasticPolicy", role.Name, m.Leader.Role)
 		}
 	}
+	if ends := m.Job.Success.Role; ends != "" && ends != m.Leader.Role {
+		return misfit(tj, "has a successPolicy of step %s, but the job ends with the elastic nodes of %s: name that step there, or remove mlPolicy.torch.elasticPolicy", ends, m.Leader.Role)
+	}
 	one := int32(1)
 	low := *first(e.MinNodes, &one)
 	high := max(*first(e.MaxNodes, &low), low)

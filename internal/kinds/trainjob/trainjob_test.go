@@ -118,6 +118,14 @@ func TestWhatDoesNotFitIsSaid(t *testing.T) {
 					ElasticPolicy: &trainer.TorchElasticPolicy{},
 				}}}
 			}},
+		{"the ClusterTrainingRuntime torch has a successPolicy of step data, but the job ends with the elastic nodes of node: name that step there, or remove mlPolicy.torch.elasticPolicy",
+			func(tj *trainer.TrainJob, r *trainer.TrainingRuntimeSpec) {
+				r.Template.Spec.ReplicatedJobs = slices.Insert(r.Template.Spec.ReplicatedJobs, 0, step("data", "", "node"))
+				r.MLPolicy = &trainer.MLPolicy{MLPolicySource: trainer.MLPolicySource{Torch: &trainer.TorchMLPolicySource{
+					ElasticPolicy: &trainer.TorchElasticPolicy{},
+				}}}
+				succeeds(jobsetv1alpha2.OperatorAll, "data")(tj, r)
+			}},
 		{"the ClusterTrainingRuntime torch has no step launcher, which the patch of a.b/c changes: it has node",
 			func(tj *trainer.TrainJob, _ *trainer.TrainingRuntimeSpec) { tj.Spec.RuntimePatches = patch("launcher") }},
 		{"the ClusterTrainingRuntime torch has no container side in step node, which the patch of a.b/c changes",
