@@ -1,18 +1,15 @@
 package cli
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
+	"github.com/trainyard/trainyard/internal/manifest"
 	"github.com/trainyard/trainyard/internal/yard"
 )
 
@@ -39,11 +36,11 @@ started anew as another attempt, which is not charged to its retries.`,
 			if err != nil {
 				return err
 			}
-			patch, err := scaling(j, role, n)
-			if err != nil {
+			was := j.Object.DeepCopyObject().(client.Object)
+			if err := resize(j, role, int32(n)); err != nil {
 				return err
 			}
-			if err := y.Patch(cmd.Context(), j.Object, client.RawPatch(types.MergePatchType, patch)); err != nil {
+			if err := y.Patch(cmd.Context(), j.Object, client.MergeFrom(was)); err != nil {
 				return t.explain(err)
 			}
 			out := &printer{Writer: cmd.OutOrStdout()}
@@ -56,34 +53,25 @@ started anew as another attempt, which is not charged to its retries.`,
 	return cmd
 }
 
-// scaling is the edit that sets a role's replicas, whatever letter case the manifest writes the role in.
-func scaling(j *yard.Job, role string, n int64) ([]byte, error) {
-	if j.Kind.Name() == trainer.TrainJobKind && (role == "" || strings.EqualFold(role, j.Leader.Role)) {
-		role = j.Leader.Role
-	} else if role == "" {
-		role = "worker"
+// resize edits a job so that a role has n replicas.
+func resize(j *yard.Job, role string, n int32) error {
+	name, ok := j.Kind.Resize(j.Object, role, n)
+	if !ok {
+		return usageError{fmt.Errorf("%s has no role %s to scale: %s", j.Job.Name, cmp.Or(role, "worker"), scalable(j))}
 	}
-	if e := j.Job.Elastic; e != nil && strings.EqualFold(role, e.Role) && (n < int64(e.Min) || n > int64(e.Max)) {
-		return nil, usageError{fmt.Errorf("%s can have %d to %d replicas of %s", j.Job.Name, e.Min, e.Max, e.Role)}
+	if e := j.Job.Elastic; e != nil && strings.EqualFold(name, e.Role) && (n < e.Min || n > e.Max) {
+		return usageError{fmt.Errorf("%s can have %d to %d replicas of %s", j.Job.Name, e.Min, e.Max, e.Role)}
 	}
-	if role == j.Leader.Role && j.Kind.Name() == trainer.TrainJobKind {
-		return fmt.Appendf(nil, `{"spec":{"trainer":{"numNodes":%d}}}`, n), nil
-	}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(j.Object)
-	if err != nil {
-		return nil, err
-	}
-	for _, field := range []string{"pytorchReplicaSpecs", "tfReplicaSpecs"} {
-		roles, _, _ := unstructured.NestedMap(content, "spec", field)
-		for name := range roles {
-			if strings.EqualFold(name, role) {
-				return json.Marshal(map[string]any{"spec": map[string]any{field: map[string]any{name: map[string]any{"replicas": n}}}})
-			}
-		}
-	}
+	return nil
+}
+
+// scalable says which roles can be given a number.
+func scalable(j *yard.Job) string {
 	var names []string
 	for _, r := range j.Job.Roles {
-		names = append(names, strings.ToLower(r.Name))
+		if _, ok := j.Kind.Resize(j.Object.DeepCopyObject().(manifest.Object), r.Name, r.Replicas); ok {
+			names = append(names, strings.ToLower(r.Name))
+		}
 	}
-	return nil, usageError{fmt.Errorf("%s has no role %s: it has %s", j.Job.Name, role, strings.Join(names, ", "))}
+	return "it has " + strings.Join(names, ", ")
 }

@@ -2,13 +2,9 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
 )
 
 func suspendCommand() *cobra.Command {
@@ -38,11 +34,9 @@ func suspendOrResume(verb, done, short string, suspend bool) *cobra.Command {
 				out.printf("%s is %s already.\n", j.Job.Name, done)
 				return out.err
 			}
-			patch := fmt.Appendf(nil, `{"spec":{"runPolicy":{"suspend":%t}}}`, suspend)
-			if j.Kind.Name() == trainer.TrainJobKind {
-				patch = fmt.Appendf(nil, `{"spec":{"suspend":%t}}`, suspend)
-			}
-			if err := y.Patch(cmd.Context(), j.Object, client.RawPatch(types.MergePatchType, patch)); err != nil {
+			was := j.Object.DeepCopyObject().(client.Object)
+			j.Kind.Suspend(j.Object, suspend)
+			if err := y.Patch(cmd.Context(), j.Object, client.MergeFrom(was)); err != nil {
 				return t.explain(err)
 			}
 			out.printf("%s is %s.\n", j.Job.Name, done)

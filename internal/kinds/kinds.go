@@ -21,6 +21,11 @@ type Kind interface {
 	Read(manifest.Object) *manifest.Manifest
 	// Write puts a status into the API object that the manifest was read from.
 	Write(manifest.Object, *manifest.Manifest, job.Status)
+	// Suspend edits an API object so that its job stands still, or goes on.
+	Suspend(obj manifest.Object, suspend bool)
+	// Resize edits an API object so that a role has n replicas, the role that trains where none is named, and returns how the
+	// object names the role. It is not ok where there is no such role, or the object has no say in its size.
+	Resize(obj manifest.Object, role string, n int32) (name string, ok bool)
 }
 
 // Based is a kind whose jobs are made from another object, as TrainJobs are from their runtime. The engine brings that object

@@ -1,6 +1,8 @@
 package manifest
 
 import (
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -41,6 +43,17 @@ func Kubeflow(kind string, meta *metav1.ObjectMeta, policy kubeflowv1.RunPolicy,
 	}
 	m.Status = ReadStatus(status, m.Job.Roles)
 	return m
+}
+
+// Resize gives a role n replicas, in whatever letter case the specs name it, and returns that name.
+func Resize(specs map[kubeflowv1.ReplicaType]*kubeflowv1.ReplicaSpec, role string, n int32) (name string, ok bool) {
+	for key, spec := range specs {
+		if strings.EqualFold(string(key), role) && spec != nil {
+			spec.Replicas = &n
+			return string(key), true
+		}
+	}
+	return "", false
 }
 
 // restartPolicy is that of a role, unless an annotation of the job names one for all.

@@ -4,6 +4,8 @@
 package pytorch
 
 import (
+	"cmp"
+
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
@@ -26,6 +28,16 @@ func (Kind) New() manifest.Object { return &kubeflowv1.PyTorchJob{} }
 // Write puts a status into a PyTorchJob.
 func (Kind) Write(obj manifest.Object, m *manifest.Manifest, s job.Status) {
 	obj.(*kubeflowv1.PyTorchJob).Status = manifest.WriteStatus(s, m.Selector)
+}
+
+// Suspend edits a PyTorchJob so that it stands still, or goes on.
+func (Kind) Suspend(obj manifest.Object, suspend bool) {
+	obj.(*kubeflowv1.PyTorchJob).Spec.RunPolicy.Suspend = &suspend
+}
+
+// Resize edits a PyTorchJob so that a role has n replicas, the Workers where none is named.
+func (Kind) Resize(obj manifest.Object, role string, n int32) (string, bool) {
+	return manifest.Resize(obj.(*kubeflowv1.PyTorchJob).Spec.PyTorchReplicaSpecs, cmp.Or(role, string(kubeflowv1.PyTorchWorker)), n)
 }
 
 // Read takes the job out of a PyTorchJob, which it leaves as it is.

@@ -4,6 +4,7 @@
 package tensorflow
 
 import (
+	"cmp"
 	"math"
 
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
@@ -31,6 +32,16 @@ func (Kind) New() manifest.Object { return &kubeflowv1.TFJob{} }
 // Write puts a status into a TFJob.
 func (Kind) Write(obj manifest.Object, m *manifest.Manifest, s job.Status) {
 	obj.(*kubeflowv1.TFJob).Status = manifest.WriteStatus(s, m.Selector)
+}
+
+// Suspend edits a TFJob so that it stands still, or goes on.
+func (Kind) Suspend(obj manifest.Object, suspend bool) {
+	obj.(*kubeflowv1.TFJob).Spec.RunPolicy.Suspend = &suspend
+}
+
+// Resize edits a TFJob so that a role has n replicas, the Workers where none is named.
+func (Kind) Resize(obj manifest.Object, role string, n int32) (string, bool) {
+	return manifest.Resize(obj.(*kubeflowv1.TFJob).Spec.TFReplicaSpecs, cmp.Or(role, string(kubeflowv1.TFWorker)), n)
 }
 
 // Read takes the job out of a TFJob, which it leaves as it is.

@@ -5,6 +5,7 @@ package trainjob
 
 import (
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,6 +31,24 @@ func (Kind) New() manifest.Object { return &trainer.TrainJob{} }
 // Write puts a status into a TrainJob.
 func (Kind) Write(obj manifest.Object, m *manifest.Manifest, s job.Status) {
 	writeStatus(&obj.(*trainer.TrainJob).Status, m, s)
+}
+
+// Suspend edits a TrainJob so that it stands still, or goes on.
+func (Kind) Suspend(obj manifest.Object, suspend bool) {
+	obj.(*trainer.TrainJob).Spec.Suspend = &suspend
+}
+
+// Resize edits a TrainJob so that the step that trains has n nodes. The others' sizes are the runtime's to say.
+func (k Kind) Resize(obj manifest.Object, role string, n int32) (string, bool) {
+	tj, trains := obj.(*trainer.TrainJob), k.Read(obj).Leader.Role
+	if role != "" && !strings.EqualFold(role, trains) {
+		return "", false
+	}
+	if tj.Spec.Trainer == nil {
+		tj.Spec.Trainer = &trainer.Trainer{}
+	}
+	tj.Spec.Trainer.NumNodes = &n
+	return trains, true
 }
 
 // Read takes the job out of a TrainJob, which it leaves as it is.
