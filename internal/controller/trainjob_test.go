@@ -153,6 +153,21 @@ func TestTrainJobs(t *testing.T) {
 		w.reads(filepath.Join(folder, "data"), "fetched\n")
 	})
 
+	w.row("a step after the training is retried without it", func(w *world) {
+		folder := w.t.TempDir()
+		w.create(blueprint("judged",
+			runtimeStep("node", "trainer", "node", folder, `echo trained >> `+folder+`/training-of-$HOSTNAME`),
+			runtimeStep("evaluate", "", "node", folder, fmt.Sprintf(`mkdir %s/judged 2>/dev/null && exit 3; true`, folder), "node")))
+		s := w.submit(trainjob("judged", func(tj *trainer.TrainJob) {
+			tj.Spec.Trainer = &trainer.Trainer{NumNodes: new(int32(2))}
+		})).becomes(kubeflowv1.JobSucceeded)
+		if s.Retries != 1 || s.Attempt != 1 {
+			w.Errorf("the status is\n%s", tell(s))
+		}
+		w.reads(filepath.Join(folder, "training-of-judged-node-0"), "trained\n")
+		w.reads(filepath.Join(folder, "training-of-judged-node-1"), "trained\n")
+	})
+
 	w.row("its deadline ends it", func(w *world) {
 		w.create(blueprint("late", runtimeStep("node", "trainer", "node", w.t.TempDir(), `sleep 600`)))
 		j := w.submit(trainjob("late", func(tj *trainer.TrainJob) { tj.Spec.ActiveDeadlineSeconds = new(int64(3)) }))

@@ -64,7 +64,7 @@ func (p *pass) begin() {
 		s.StartTime = ceil(p.Now)
 	}
 	if len(s.Attempts) == 0 && !p.Job.Policy.Suspend {
-		s.openAttempt(p.Now, p.Job.prepares)
+		s.openAttempt(p.Now, p.keeps)
 		p.recordSizes()
 	}
 }

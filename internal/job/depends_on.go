@@ -32,6 +32,13 @@ func (j Job) follows(role, other string) bool {
 	})
 }
 
+// keeps tells whether what a role has done stays done in later attempts: with a role that prepares the training what each of its
+// replicas did, with the training itself, where a step waits for its end, all of it or nothing.
+func (p *pass) keeps(role string) bool {
+	awaited := slices.ContainsFunc(p.Job.Roles, func(r Role) bool { return p.Job.follows(r.Name, role) })
+	return p.Job.prepares(role) || awaited && p.reached(Dependency{role, MilestoneComplete})
+}
+
 // awaits says what a role that has not started waits for, nothing if it may start.
 func (p *pass) awaits(role *Role) string {
 	for _, d := range role.After {

@@ -24,6 +24,7 @@ func TestDependsOn(t *testing.T) {
 		{"ready is enough where it is asked for", []string{"edit launcher=1", "run", "exit dataset-0 0", "run", "exit model-0 0", "run"}, "launcher-0", ""},
 		{"one that is already done was ready", []string{"edit launcher=1", "run", "exit dataset-0 0", "run", "exit model-0 0", "run node-0", "exit node-0 0", "run node-1"}, "launcher-0", ""},
 		{"a step may follow the training", []string{"edit evaluate=1", "run", "exit dataset-0 0", "run", "exit model-0 0", "run", "exit node-0 0", "exit node-1 0"}, "evaluate-0", ""},
+		{"one that fails does not start the training over", []string{"edit evaluate=1", "run", "exit dataset-0 0", "run", "exit model-0 0", "run", "exit node-0 0", "exit node-1 0", "run", "exit evaluate-0 1"}, "evaluate-0", ""},
 		{"nodes that train for another step are a gang", []string{"edit evaluate=1", "run", "exit dataset-0 0", "run", "exit model-0 0", "run", "exit node-0 0", "exit node-1 1"}, "node-0 node-1", "it starts when node is complete"},
 	} {
 		t.Run(row.sentence, func(t *testing.T) {

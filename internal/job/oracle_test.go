@@ -33,6 +33,8 @@ type oracle struct {
 	// ended are the replicas that truly succeeded, in any attempt; prepared those of them whose work was recorded as done for
 	// all later attempts.
 	ended, prepared map[Replica]bool
+	// trained is of how many nodes the training was whose end is recorded, 0 where there is none.
+	trained int32
 	// harmed are the classes of what truly went wrong, by attempt.
 	harmed map[int32]map[Class]int
 	// adrift are the attempts in which the pod that holds an elastic job's rendezvous was truly harmed; restarts are the
@@ -275,6 +277,7 @@ func (or *oracle) note(o Observed, d Decision) {
 			or.prepared[r] = or.prepared[r] || prepares(o.Job, r.Role)
 		}
 	}
+	or.noteTraining(o)
 	if s := d.Status; s.Attempt > o.Status.Attempt && s.Retries > o.Status.Retries {
 		since := s.LastFailure.Time // but a clock that is behind shortens no delay by more than a gang is heard
 		if since.After(o.Now) || o.Now.Sub(since) > heard {
@@ -282,6 +285,20 @@ func (or *oracle) note(o Observed, d Decision) {
 		}
 		or.notBefore[s.Attempt] = since.Add(restartDelay(s.Retries))
 	}
+}
+
+// noteTraining keeps of how many nodes the training was that is complete, where a step may follow it.
+func (or *oracle) noteTraining(o Observed) {
+	if o.Job.Kind != "TrainJob" {
+		return
+	}
+	n := o.Job.Size(*o.Job.role("node"))
+	for i := range n {
+		if !or.succeeded[key(o.Status.Attempt, Replica{"node", i})] {
+			return
+		}
+	}
+	or.trained = n
 }
 
 func key(attempt int32, r Replica) string { return fmt.Sprint(attempt, " ", r) }
@@ -299,6 +316,12 @@ func (or *oracle) created(pod *corev1.Pod) {
 	}
 	if or.prepared[r] {
 		or.fault("5: %s has prepared the others and is run again in attempt %d", r, attempt)
+	}
+	if r.Role == "node" {
+		if n := or.asked("node"); n <= or.trained {
+			or.fault("5: %s is run again in attempt %d, though the training of %d nodes is complete", r, attempt, or.trained)
+		}
+		or.trained = 0
 	}
 	for _, d := range or.w.job.role(r.Role).After {
 		for i := range or.w.job.Size(*or.w.job.role(d.Role)) {

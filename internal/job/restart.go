@@ -196,7 +196,7 @@ func (p *pass) nextAttempt(reason, why string) {
 	s := p.next()
 	s.closeAttempt(p.Now, reason, why)
 	s.Attempt++
-	s.openAttempt(p.Now, p.Job.prepares)
+	s.openAttempt(p.Now, p.keeps)
 	for n := range p.replicas {
 		r := &p.replicas[n]
 		if r.pod != nil {

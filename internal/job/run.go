@@ -66,7 +66,8 @@ func (p *pass) due(r Replica) bool {
 	return !rec.Lost
 }
 
-// trains tells whether every role has as many replicas at work, or done, as it needs.
+// trains tells whether every role has as many replicas at work, or done, as it needs, but for those whose turn comes after the
+// training.
 func (p *pass) trains() bool {
 	atWork := map[string]int32{}
 	someone := false
@@ -78,7 +79,7 @@ func (p *pass) trains() bool {
 		someone = someone || runs
 	}
 	for _, role := range p.Job.Roles {
-		if atWork[role.Name] < p.required(role) {
+		if atWork[role.Name] < p.required(role) && !p.Job.follows(role.Name, p.Job.Trains) {
 			return false
 		}
 	}

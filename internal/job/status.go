@@ -132,12 +132,12 @@ func (s *Status) recordOf(r Replica, pod types.UID) *Record {
 	return rec
 }
 
-// openAttempt begins the run numbered s.Attempt, with nothing remembered of the replicas of the run before but what those
-// have done that prepare the others.
-func (s *Status) openAttempt(now time.Time, prepares func(role string) bool) {
+// openAttempt begins the run numbered s.Attempt, with nothing remembered of the replicas of the run before but what is done
+// for good.
+func (s *Status) openAttempt(now time.Time, keeps func(role string) bool) {
 	for i := range s.Roles {
 		s.Roles[i].Started = nil
-		if !prepares(s.Roles[i].Role) {
+		if !keeps(s.Roles[i].Role) {
 			s.Roles[i].Done = nil
 		}
 	}

@@ -5,7 +5,7 @@ import "testing"
 func TestTheLedgerKeepsTenAttempts(t *testing.T) {
 	var s Status
 	for range 25 {
-		s.openAttempt(epoch, Job{}.prepares)
+		s.openAttempt(epoch, func(string) bool { return false })
 		s.closeAttempt(epoch, ReasonRestarted, "")
 		s.Attempt++
 	}
