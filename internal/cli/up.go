@@ -78,6 +78,7 @@ func (u *up) run(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 	case <-c.Done():
+		_ = u.stop(c) // nothing but what it left behind
 		return errors.New("the local cluster ended by itself; cluster.log in the data directory says why")
 	}
 	fmt.Fprintln(u.out, "\nStopping the local cluster …")

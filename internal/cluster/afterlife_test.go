@@ -28,16 +28,17 @@ func TestClusterThatWasKilledContinues(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		victim func(*local.Up) int
+		sweeps bool // the other process cleans up after it
 	}{
-		{"the process that a person started", (*local.Up).Pid},
-		{"the process that is the cluster", func(u *local.Up) int { return local.Below(u.Pid())[0].Pid }},
+		{"the process that a person started", (*local.Up).Pid, false},
+		{"the process that is the cluster", func(u *local.Up) int { return local.Below(u.Pid())[0].Pid }, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			up := local.StartUp(t, dir).Ready()
 			w := local.At(t, up.Kubeconfig())
-			w.Create(startingOver("never", corev1.RestartPolicyNever), startingOver("on-failure", corev1.RestartPolicyOnFailure),
+			w.Create(limited(startingOver("never", corev1.RestartPolicyNever), "", "64Mi"), startingOver("on-failure", corev1.RestartPolicyOnFailure),
 				startingOver("always", corev1.RestartPolicyAlways), local.Pod("done", "true"))
 			w.UntilPhase("done", corev1.PodSucceeded)
 			for _, name := range []string{"never", "on-failure", "always"} {
@@ -53,6 +54,9 @@ func TestClusterThatWasKilledContinues(t *testing.T) {
 				t.Fatal(err)
 			}
 			up.Wait()
+			if groups := groupsNamed(cluster.CgroupName(dir)); c.sweeps && len(groups) > 0 {
+				t.Errorf("control groups are left: %v", groups)
+			}
 			again := local.StartUp(t, dir).Ready() // at once
 			if orphans := alive(all); len(orphans) > 0 {
 				t.Errorf("these go on: %v", orphans)

@@ -27,6 +27,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/trainyard/trainyard/internal/enclave"
+	"github.com/trainyard/trainyard/internal/procrun"
 )
 
 // Options say where and how a local cluster runs. The zero value of each is its default.
@@ -78,6 +79,7 @@ func start(ctx context.Context, options Options, home *home) (*Cluster, error) {
 	c := &Cluster{process: process, kubeconfig: options.Kubeconfig, release: func() {
 		stopServing()
 		_ = control.Close()
+		procrun.Sweep(cgroupName(options.DataDir)) // where it was killed
 		home.close()
 	}}
 	if err := c.await(ctx, control, options); err != nil {

@@ -81,6 +81,14 @@ func (l *limits) sweep() {
 	}
 }
 
+// Sweep removes the control groups that a runtime with this name for them left behind when it was killed.
+func Sweep(cgroup string) {
+	l := &limits{parents: map[string]string{}}
+	if l.find(cgroup) == nil {
+		l.close()
+	}
+}
+
 // close removes the parent; the containers' groups are gone by then.
 func (l *limits) close() {
 	l.sweep()
