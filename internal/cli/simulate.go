@@ -38,7 +38,7 @@ A replica to which nothing happens trains for --trains and exits 0.`,
 	addFile(cmd, &s.file)
 	flags := cmd.Flags()
 	flags.StringVar(&s.script, "script", "", `a file of sentences; "-" reads standard input`)
-	flags.StringVarP(&s.output, "output", "o", "text", "text, json, or svg for a picture")
+	flags.StringVarP(&s.output, "output", "o", "text", "text, json with times in seconds, or svg for a picture")
 	flags.DurationVar(&s.pace.Trains, "trains", 10*time.Minute, "how long a replica trains until it is done")
 	flags.DurationVar(&s.pace.Starts, "starts", 2*time.Second, "how long a pod takes to start")
 	flags.DurationVar(&s.pace.Stops, "stops", time.Second, "how long a pod takes to stop")

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -49,6 +50,36 @@ type Run struct {
 	End     time.Duration `json:"end"`
 	// Code is how it exited; -1 for one that was stopped or still runs.
 	Code int32 `json:"code"`
+}
+
+// Machines read times in seconds.
+
+// MarshalJSON writes a life.
+func (l *Life) MarshalJSON() ([]byte, error) {
+	type life Life
+	return json.Marshal(struct {
+		life
+		Length float64 `json:"length"`
+	}{life(*l), l.Length.Seconds()})
+}
+
+// MarshalJSON writes a moment.
+func (m Moment) MarshalJSON() ([]byte, error) {
+	type moment Moment
+	return json.Marshal(struct {
+		At float64 `json:"at"`
+		moment
+	}{m.At.Seconds(), moment(m)})
+}
+
+// MarshalJSON writes a run.
+func (r Run) MarshalJSON() ([]byte, error) {
+	type run Run
+	return json.Marshal(struct {
+		run
+		Start float64 `json:"start"`
+		End   float64 `json:"end"`
+	}{run(r), r.Start.Seconds(), r.End.Seconds()})
 }
 
 // conclude names the end of the job, or that there is none.
