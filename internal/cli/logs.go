@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -46,7 +47,10 @@ func (l *logs) run(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
-	if l.attempt > 0 {
+	if cmd.Flags().Changed("attempt") {
+		if had := j.Status.Attempt + 1; l.attempt < 1 || l.attempt > had && !l.follow {
+			return usageError{fmt.Errorf("%s has no attempt %d: its last is %d, and they are counted from 1", j.Job.Name, l.attempt, had)}
+		}
 		l.query.Attempt = new(l.attempt - 1)
 	}
 	pad, known := 0, l.query.Replica == ""
