@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
 )
 
 // Exit codes.
@@ -31,7 +33,18 @@ type outcome int
 func (o outcome) Error() string { return fmt.Sprintf("exit code %d", int(o)) }
 
 // Run runs the command that args, with the program's name first, ask for and returns the exit code.
-func Run(args []string) int { return run(args[1:], os.Stdin, os.Stdout, os.Stderr) }
+func Run(args []string) int {
+	if len(args) < 2 || args[1] != "kubectl" {
+		hush()
+	}
+	return run(args[1:], os.Stdin, os.Stdout, os.Stderr)
+}
+
+// hush keeps what libraries log from a person's terminal: what matters of it is said in our words.
+func hush() {
+	klog.SetLogger(klog.Logger{})
+	ctrl.SetLogger(klog.Logger{})
+}
 
 func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	root := command(args)
