@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/trainyard/trainyard/internal/testing/local"
@@ -223,6 +224,24 @@ func TestRunStartsAClusterOfItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.expect(finish(d, cmd), 0, `^The local cluster is ready`, `^worker-0 \| hello$`, `^worker-0 \| `+regexp.QuoteMeta(here)+`$`, `^sh-\w+ succeeded`)
+}
+
+// A run whose cluster is killed under it says so, and ends.
+func TestRunEndsWithItsCluster(t *testing.T) {
+	t.Parallel()
+	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: []string{trainyardName, "run", "--data-dir=" + t.TempDir(), "--", "sh", "-c", "echo hello; sleep 600"}, Env: os.Environ()}
+	d, said := desk{&local.World{TB: t}}, &transcript{}
+	cmd.Stdout, cmd.Stderr = said, said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Process.Kill() //nolint:errcheck // it should have ended
+	d.Eventually("it trains", func() error { return said.has(`(?m)^worker-0 \| hello$`) })
+	if err := syscall.Kill(local.Below(cmd.Process.Pid)[0].Pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	d.expect(local.Outcome{Stdout: said.String(), Code: cmd.ProcessState.ExitCode()}, 1, `^trainyard: the local cluster ended by itself; cluster.log in the data directory says why$`)
 }
 
 func job(name string, workers int, script string) string {

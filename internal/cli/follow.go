@@ -24,6 +24,8 @@ type follower struct {
 	signals <-chan os.Signal
 	// stop says that Ctrl-C is meant for the job.
 	stop bool
+	// died is closed when the cluster that was started for the job has ended by itself.
+	died <-chan struct{}
 
 	job      *yard.Job
 	pad      int
@@ -52,7 +54,13 @@ func (f *follower) follow(ctx context.Context, j *yard.Job) error {
 		f.pad = max(f.pad, len(shortName(r)))
 	}
 	f.tell("submitted", "%s %s is submitted.", j.Kind.Name(), j.Job.Name)
-	changes, err := f.yard.Follow(ctx, j)
+	contact := make(chan bool)
+	changes, err := f.yard.Follow(ctx, j, func(answers bool) {
+		select {
+		case contact <- answers:
+		case <-ctx.Done():
+		}
+	})
 	if err != nil {
 		return err
 	}
@@ -75,6 +83,11 @@ func (f *follower) follow(ctx context.Context, j *yard.Job) error {
 				return outcome(exitInterrupted)
 			}
 			f.interrupt(ctx)
+		case answers := <-contact:
+			f.tell("contact", "%s.", contactWords(answers))
+		case <-f.died:
+			f.killed = true
+			return errDied
 		case next := <-changes:
 			f.change(next)
 			if next.Gone || next.Status.Finished() && !f.stopping {

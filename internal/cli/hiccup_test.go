@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"net/url"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -139,8 +138,12 @@ func TestLogsFollowThroughTrouble(t *testing.T) {
 	stage.give(t, "two")
 	d.Eventually("what the cut keeps from us", func() error { return found(d.types("logs", "gang").Stdout, "worker-0 | two", "worker-1 | two") })
 	d.expect(d.types("wait", "solo"), 0)
+	d.Eventually("a word on that", func() error {
+		return gang.err.has("trainyard: the cluster does not answer; this goes on when it does\n$")
+	})
 	wire.Mend()
 	d.Eventually("it is made up for", func() error { return found(gang.said(), "worker-0 | two", "worker-1 | two") })
+	d.Eventually("a word on that, too", func() error { return gang.err.has("trainyard: the cluster answers again\n$") })
 	stage.give(t, "three")
 
 	for f, want := range map[*following]map[string]string{
@@ -148,6 +151,9 @@ func TestLogsFollowThroughTrouble(t *testing.T) {
 		solo: {"worker-0": "one two one two three"},
 	} {
 		f.ends(t)
+		if noise := strings.TrimSpace(regexp.MustCompile(`(?m)^trainyard: the cluster (does not answer; this goes on when it does|answers again)$`).ReplaceAllString(f.err.String(), "")); noise != "" {
+			t.Errorf("besides, it says:\n%s", noise)
+		}
 		for replica, words := range want {
 			if got := f.wordsOf(replica); got != words {
 				t.Errorf("%s says %q, want %q; all of it:\n%s", replica, got, words, f.said())
@@ -158,15 +164,15 @@ func TestLogsFollowThroughTrouble(t *testing.T) {
 
 // following is a `trainyard logs -f` that runs.
 type following struct {
-	out   transcript
-	ended chan int
+	out, err transcript
+	ended    chan int
 }
 
 func (d desk) follows(w *wire, job string) *following {
 	d.Helper()
 	f := &following{ended: make(chan int, 1)}
 	cmd := d.command("logs", "-f", job, "--kubeconfig="+w.kubeconfig)
-	cmd.Stdout, cmd.Stderr = &f.out, os.Stderr
+	cmd.Stdout, cmd.Stderr = &f.out, &f.err
 	if err := cmd.Start(); err != nil {
 		d.Fatal(err)
 	}

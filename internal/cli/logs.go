@@ -65,7 +65,7 @@ func (l *logs) run(cmd *cobra.Command, name string) error {
 	s.width = 0 // no live line
 	show := func(line yard.Line) { s.log(line.Replica, line.Text, pad) }
 	if l.follow {
-		return l.following(ctx, y, j, show)
+		return l.following(ctx, y, j, show, contactTo(cmd.ErrOrStderr()))
 	}
 	lines, err := y.Logs(ctx, j, l.query)
 	for _, line := range lines {
@@ -78,8 +78,8 @@ func (l *logs) run(cmd *cobra.Command, name string) error {
 }
 
 // following shows lines until the job has ended, or somebody has seen enough.
-func (l *logs) following(ctx context.Context, y *yard.Yard, j *yard.Job, show func(yard.Line)) error {
-	changes, err := y.Follow(ctx, j)
+func (l *logs) following(ctx context.Context, y *yard.Yard, j *yard.Job, show func(yard.Line), contact func(answers bool)) error {
+	changes, err := y.Follow(ctx, j, contact)
 	if err != nil {
 		return err
 	}

@@ -34,6 +34,8 @@ type running struct {
 	file, dataDir, output string
 	dryRun                bool
 	screen                *screen
+	// died is closed when the cluster that was started for this run has ended; nil for one that was joined.
+	died <-chan struct{}
 }
 
 func runCommand() *cobra.Command {
@@ -93,7 +95,7 @@ func (r *running) run(cmd *cobra.Command, command []string) error {
 	if err != nil {
 		return err
 	}
-	f := &follower{screen: r.screen, json: r.output == "json", signals: signals, stop: true}
+	f := &follower{screen: r.screen, json: r.output == "json", signals: signals, stop: true, died: r.died}
 	defer func() { stop(f.killed) }()
 	y, err := yard.Open(config, r.namespace)
 	if err != nil {
@@ -193,6 +195,7 @@ func (r *running) cluster(ctx context.Context) (_ *rest.Config, leave func(atOnc
 	case err != nil:
 		return nil, nil, err
 	}
+	r.died = c.Done()
 	r.screen.end()
 	if r.output != "json" {
 		r.screen.say("The local cluster is ready (%.1f s).", time.Since(began).Seconds())

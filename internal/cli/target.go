@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -106,6 +107,18 @@ func (t *target) explain(err error) error {
 		return fmt.Errorf("the cluster does not let you in: %w", err)
 	}
 	return err
+}
+
+// contactTo prints that a cluster does not answer, and that it does again.
+func contactTo(w io.Writer) func(answers bool) {
+	return func(answers bool) { fmt.Fprintf(w, "trainyard: %s\n", contactWords(answers)) }
+}
+
+func contactWords(answers bool) string {
+	if answers {
+		return "the cluster answers again"
+	}
+	return "the cluster does not answer; this goes on when it does"
 }
 
 // find is the job that the first argument names.

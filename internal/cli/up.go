@@ -27,6 +27,9 @@ type up struct {
 // OperatorAddon is the name of the operator among what runs in the local cluster's process.
 const OperatorAddon = "operator"
 
+// errDied says that nobody stopped the local cluster.
+var errDied = errors.New("the local cluster ended by itself; cluster.log in the data directory says why")
+
 // stopLimit is how long an orderly stop may take before all is killed.
 const stopLimit = 30 * time.Second
 
@@ -79,7 +82,7 @@ func (u *up) run(ctx context.Context) error {
 	case <-ctx.Done():
 	case <-c.Done():
 		_ = u.stop(c) // nothing but what it left behind
-		return errors.New("the local cluster ended by itself; cluster.log in the data directory says why")
+		return errDied
 	}
 	fmt.Fprintln(u.out, "\nStopping the local cluster …")
 	if err := u.stop(c); err != nil {

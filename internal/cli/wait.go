@@ -55,7 +55,7 @@ func (w *waiting) run(cmd *cobra.Command, name string) error {
 		ctx, cancel = context.WithTimeout(ctx, w.timeout)
 		defer cancel()
 	}
-	changes, err := y.Follow(ctx, j)
+	changes, err := y.Follow(ctx, j, contactTo(cmd.ErrOrStderr()))
 	if err != nil {
 		return err
 	}

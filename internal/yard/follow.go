@@ -15,8 +15,8 @@ import (
 )
 
 // Follow tells of a job each time it changes, first as it is now, until ctx ends, and at last that it is gone. It survives
-// trouble of the API server.
-func (y *Yard) Follow(ctx context.Context, j *Job) (<-chan *Job, error) {
+// trouble of the API server: contact is told when that does not answer, and when it does again.
+func (y *Yard) Follow(ctx context.Context, j *Job, contact func(answers bool)) (<-chan *Job, error) {
 	newest := make(chan *Job, 1)
 	tell := func(next *Job) {
 		select { // only the newest matters
@@ -31,7 +31,7 @@ func (y *Yard) Follow(ctx context.Context, j *Job) (<-chan *Job, error) {
 	}
 	y.watch(ctx, list, j.Kind.New(), []client.ListOption{
 		client.InNamespace(j.Job.Namespace), client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("metadata.name", j.Job.Name)},
-	}, func(obj client.Object, gone bool) {
+	}, contact, func(obj client.Object, gone bool) {
 		if o := obj.(manifest.Object); o.GetUID() == j.Job.UID {
 			tell(&Job{Kind: j.Kind, Object: o, Manifest: j.Kind.Read(o), Gone: gone})
 		}
@@ -42,7 +42,7 @@ func (y *Yard) Follow(ctx context.Context, j *Job) (<-chan *Job, error) {
 // followPods tells of the pods of a job as they come, change and go.
 func (y *Yard) followPods(ctx context.Context, j *Job, changed func(pod *corev1.Pod, gone bool)) {
 	y.watch(ctx, &corev1.PodList{}, &corev1.Pod{}, []client.ListOption{client.InNamespace(j.Job.Namespace), Selector(j)},
-		func(obj client.Object, gone bool) {
+		func(bool) {}, func(obj client.Object, gone bool) {
 			if owner := metav1.GetControllerOf(obj); owner != nil && owner.UID == j.Job.UID {
 				changed(obj.(*corev1.Pod), gone)
 			}
@@ -50,17 +50,27 @@ func (y *Yard) followPods(ctx context.Context, j *Job, changed func(pod *corev1.
 }
 
 // watch tells of every object of a list, one at a time, as long as ctx lasts.
-func (y *Yard) watch(ctx context.Context, list client.ObjectList, example client.Object, options []client.ListOption, changed func(obj client.Object, gone bool)) {
+func (y *Yard) watch(ctx context.Context, list client.ObjectList, example client.Object, options []client.ListOption,
+	contact func(answers bool), changed func(obj client.Object, gone bool),
+) {
+	answered := edges(contact)
 	with := func(raw metav1.ListOptions) []client.ListOption {
 		return append([]client.ListOption{&client.ListOptions{Raw: &raw}}, options...)
 	}
 	source := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, raw metav1.ListOptions) (runtime.Object, error) {
 			all := list.DeepCopyObject().(client.ObjectList)
-			return all, y.List(ctx, all, with(raw)...)
+			err := y.List(ctx, all, with(raw)...)
+			answered(ctx, err)
+			return all, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, raw metav1.ListOptions) (watch.Interface, error) {
-			return y.Watch(ctx, list.DeepCopyObject().(client.ObjectList), with(raw)...)
+			w, err := y.Watch(ctx, list.DeepCopyObject().(client.ObjectList), with(raw)...)
+			if err != nil {
+				answered(ctx, err)
+				return nil, err
+			}
+			return heard(ctx, w, answered), nil
 		},
 	}
 	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
