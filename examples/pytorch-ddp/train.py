@@ -15,7 +15,7 @@ from torch.nn.parallel import DistributedDataParallel
 EPOCHS = int(os.environ.get("EPOCHS", "10"))
 PAUSE = float(os.environ.get("SECONDS_PER_EPOCH", "0"))
 LOST = int(os.environ.get("LOSE_WORKER_AT", "-1"))  # for the demo: rank 1 dies in this epoch of its first attempt
-CHECKPOINT = os.path.join(os.environ.get("CHECKPOINTS", "/checkpoints"), "last.pt")
+CHECKPOINT = os.path.join(os.environ.get("CHECKPOINTS", "checkpoints"), "last.pt")
 
 
 def make_data(rank, size=256):
@@ -27,6 +27,7 @@ def make_data(rank, size=256):
 
 def save(model, optimizer, epoch):
     """Replaces the checkpoint in one step, so that a replica killed while it writes leaves the one before."""
+    os.makedirs(os.path.dirname(CHECKPOINT), exist_ok=True)
     torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch}, CHECKPOINT + ".new")
     os.replace(CHECKPOINT + ".new", CHECKPOINT)
 
