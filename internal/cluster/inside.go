@@ -212,5 +212,5 @@ func (c *inhabitant) startAPIServer(ctx context.Context, etcd string) (*servedAP
 	if err := api.awaitAnswers(ctx); err != nil {
 		return nil, err
 	}
-	return api, pods.watch(ctx, api.admin)
+	return api, pods.watch(ctx, api.admin, c.runtime.Hasten)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,7 +22,8 @@ type lateLabels struct {
 	lister atomic.Pointer[cache.GenericLister]
 }
 
-func (l *lateLabels) watch(ctx context.Context, admin *rest.Config) error {
+// watch begins to watch, and tells hasten of pods that are to end sooner than it was said at first.
+func (l *lateLabels) watch(ctx context.Context, admin *rest.Config, hasten func(pod string, grace time.Duration)) error {
 	client, err := metadata.NewForConfig(rest.AddUserAgent(rest.CopyConfig(admin), "trainyard-metrics"))
 	if err != nil {
 		return fmt.Errorf("watching pods: %w", err)
@@ -36,8 +38,32 @@ func (l *lateLabels) watch(ctx context.Context, admin *rest.Config) error {
 		}
 		return o, nil
 	})
+	if _, err := pods.Informer().AddEventHandler(hurried(hasten)); err != nil {
+		return fmt.Errorf("watching pods: %w", err)
+	}
 	factory.Start(ctx.Done())
 	return nil
+}
+
+// hurried tells of pods whose time to end is cut short, or that are taken away while they have some. Kubelet goes on with the time
+// that it began with, so that `kubectl delete --force` would free nothing, least of all a GPU.
+func hurried(hasten func(pod string, grace time.Duration)) cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{
+		UpdateFunc: func(old, now any) {
+			before, after := old.(metav1.Object).GetDeletionGracePeriodSeconds(), now.(metav1.Object).GetDeletionGracePeriodSeconds()
+			if before != nil && after != nil && *after < *before {
+				hasten(string(now.(metav1.Object).GetUID()), time.Duration(*after)*time.Second)
+			}
+		},
+		DeleteFunc: func(obj any) {
+			if last, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+				obj = last.Obj
+			}
+			if pod, ok := obj.(metav1.Object); ok {
+				hasten(string(pod.GetUID()), 0)
+			}
+		},
+	}
 }
 
 func (l *lateLabels) of(pod types.NamespacedName) (labels.Set, bool) {

@@ -130,3 +130,24 @@ func TestPostStartHook(t *testing.T) {
 		w.Await("FailedPostStartHook", "events", "--for", "pod/fails")
 	})
 }
+
+// Who cuts a pod's time to end short, or takes it away altogether, means its processes.
+func TestAPodThatIsHurriedEnds(t *testing.T) {
+	t.Parallel()
+	w := local.New(t)
+	for name, args := range map[string][]string{
+		"shorter": {"--grace-period=1", "--wait=false"},
+		"forced":  {"--force", "--grace-period=0"},
+	} {
+		w.Run(t, name, func(t *testing.T, w *local.World) {
+			pod, mark := local.Pod(name, `trap 'echo asked' TERM; echo up; while :; do sleep 0.1; done`), w.Namespace+"/"+name
+			pod.Spec.TerminationGracePeriodSeconds = ptr.To(int64(3600))
+			w.Create(withMark(pod, mark))
+			w.Await("up", "logs", name)
+			w.Kubectl("delete", "pod", name, "--wait=false")
+			w.Await("asked", "logs", name)
+			w.Kubectl(append([]string{"delete", "pod", name}, args...)...)
+			w.Eventually("its processes are gone", func() error { return left(mark) })
+		})
+	}
+}

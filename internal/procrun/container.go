@@ -272,6 +272,16 @@ func (c *container) stop(ctx context.Context, grace time.Duration) error {
 	}
 }
 
+// Hasten ends what still runs of a pod after a while, whatever else it was told.
+func (r *Runtime) Hasten(pod string, grace time.Duration) {
+	for _, c := range r.allContainers() {
+		if s, err := r.sandbox(c.sandboxID); err != nil || s.config.GetMetadata().GetUid() != pod {
+			continue
+		}
+		time.AfterFunc(grace, func() { _ = c.stop(context.Background(), 0) })
+	}
+}
+
 func stopSignal(s v1.Signal) syscall.Signal {
 	if s == v1.Signal_RUNTIME_DEFAULT {
 		return syscall.SIGTERM
