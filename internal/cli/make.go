@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -214,7 +215,7 @@ func localize(obj *unstructured.Unstructured) error {
 		return fmt.Errorf("finding the working directory: %w", err)
 	}
 	if obj.GetKind() == trainer.TrainJobKind {
-		return localizeSteps(obj)
+		return localizeSteps(obj, dir)
 	}
 	for _, field := range []string{"pytorchReplicaSpecs", "tfReplicaSpecs"} {
 		roles, _, _ := unstructured.NestedMap(obj.Object, "spec", field)
@@ -248,8 +249,9 @@ func settle(container map[string]any, dir string) {
 	container["env"] = withShell(container["env"])
 }
 
-// localizeSteps gives a TrainJob this shell's programs. Its containers are the runtime's, and a job has no say in where they start.
-func localizeSteps(obj *unstructured.Unstructured) error {
+// localizeSteps gives a TrainJob this shell's programs and directory. Its containers are the runtime's, and a job has a say in their
+// environment only: the local cluster starts one where its PWD is.
+func localizeSteps(obj *unstructured.Unstructured, dir string) error {
 	for _, at := range [][]string{{"spec", "trainer"}, {"spec", "initializer", "dataset"}, {"spec", "initializer", "model"}} {
 		step, found, _ := unstructured.NestedMap(obj.Object, at...)
 		switch {
@@ -258,7 +260,7 @@ func localizeSteps(obj *unstructured.Unstructured) error {
 		case step == nil:
 			step = map[string]any{}
 		}
-		step["env"] = withShell(step["env"])
+		step["env"] = with(withShell(step["env"]), "PWD", dir)
 		if err := unstructured.SetNestedMap(obj.Object, step, at...); err != nil {
 			return fmt.Errorf("setting the environment: %w", err)
 		}
@@ -269,17 +271,20 @@ func localizeSteps(obj *unstructured.Unstructured) error {
 // withShell are variables and those by which this shell finds its programs, where they are not among them.
 func withShell(variables any) []any {
 	env, _ := variables.([]any)
-	has := map[string]bool{}
-	for _, e := range env {
-		if pair, ok := e.(map[string]any); ok {
-			name, _ := pair["name"].(string)
-			has[name] = true
-		}
-	}
 	for _, name := range []string{"PATH", "VIRTUAL_ENV", "CONDA_PREFIX"} {
-		if value := os.Getenv(name); value != "" && !has[name] {
-			env = append(env, map[string]any{"name": name, "value": value})
-		}
+		env = with(env, name, os.Getenv(name))
 	}
 	return env
+}
+
+// with adds a variable that has a value and is not among the others.
+func with(env []any, name, value string) []any {
+	there := slices.ContainsFunc(env, func(e any) bool {
+		pair, _ := e.(map[string]any)
+		return pair["name"] == name
+	})
+	if there || value == "" {
+		return env
+	}
+	return append(env, map[string]any{"name": name, "value": value})
 }

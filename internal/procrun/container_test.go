@@ -55,6 +55,7 @@ func TestWhatAContainerSees(t *testing.T) {
 		"a PID namespace of its own":            {"echo $PPID; cat /proc/$PPID/comm", nil, "1 trainyard-init"},
 		"a network of its own":                  {"ls /sys/class/net", nil, "eth0 lo"},
 		"the default directory":                 {"pwd", nil, "/tmp"},
+		"the directory that its PWD names":      {"pwd", func(c *v1.ContainerConfig) { c.Envs = []*v1.KeyValue{{Key: "PWD", Value: []byte("/usr")}} }, "/usr"},
 		"a directory of its choice":             {"pwd", func(c *v1.ContainerConfig) { c.WorkingDir = "/usr" }, "/usr"},
 		"what the person's shell has":           {"echo $INHERITED $HOME", nil, "yes /tmp"},
 		"its own variables win":                 {"echo $OVERRIDDEN", env("OVERRIDDEN", "by me"), "by me"},

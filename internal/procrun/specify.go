@@ -48,9 +48,20 @@ func (r *Runtime) specify(s *sandbox, c *container) (pid1.Spec, error) {
 		KillOrphans: c.pidMode(s) != v1.NamespaceMode_CONTAINER,
 	}
 	if spec.Dir == "" {
-		spec.Dir = r.config.WorkDir
+		spec.Dir = r.workDir(c.config.GetEnvs())
 	}
 	return spec, nil
+}
+
+// workDir is where a container starts that names no directory: where its own PWD says, as a shell would have it, else where
+// the runtime's do.
+func (r *Runtime) workDir(own []*v1.KeyValue) string {
+	for _, kv := range slices.Backward(own) {
+		if dir := string(kv.GetValue()); kv.GetKey() == "PWD" && filepath.IsAbs(dir) {
+			return dir
+		}
+	}
+	return r.config.WorkDir
 }
 
 // mounts lists the pod's own files and then kubelet's mounts, which may cover them.
