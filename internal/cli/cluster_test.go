@@ -226,6 +226,34 @@ func TestRunStartsAClusterOfItsOwn(t *testing.T) {
 	d.expect(finish(d, cmd), 0, `^The local cluster is ready`, `^worker-0 \| hello$`, `^worker-0 \| `+regexp.QuoteMeta(here)+`$`, `^sh-\w+ succeeded`)
 }
 
+// Runs at the same time share the cluster that the first of them starts, and it stays for the last.
+func TestRunsShareACluster(t *testing.T) {
+	t.Parallel()
+	d, stage, dir := desk{&local.World{TB: t}}, stage(t.TempDir()), t.TempDir()
+	begin := func(name string) (*transcript, *exec.Cmd) {
+		said := &transcript{}
+		cmd := &exec.Cmd{Path: "/proc/self/exe", Env: os.Environ(), Stdout: said, Stderr: said,
+			Args: []string{trainyardName, "run", "--data-dir=" + dir, "--name=" + name, "--", "sh", "-c", "echo hello; " + stage.until(name)}}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = cmd.Process.Kill() })
+		d.Eventually(name+" trains", func() error { return said.has(`(?m)^worker-0 \| hello$`) })
+		return said, cmd
+	}
+	first, host := begin("first")
+	second, guest := begin("second")
+	stage.give(t, "first")
+	d.Eventually("the first ends, and stays", func() error {
+		return first.has(`(?m)^first succeeded`, `(?m)^» the local cluster stays while another run uses it; Ctrl-C stops it now\.$`)
+	})
+	stage.give(t, "second")
+	for said, cmd := range map[*transcript]*exec.Cmd{first: host, second: guest} {
+		_ = cmd.Wait()
+		d.expect(local.Outcome{Stdout: said.String(), Code: cmd.ProcessState.ExitCode()}, 0, `^\w+ succeeded`)
+	}
+}
+
 // A run whose cluster is killed under it says so, and ends.
 func TestRunEndsWithItsCluster(t *testing.T) {
 	t.Parallel()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/internal/job"
@@ -202,21 +203,27 @@ func (f *follower) interrupt(ctx context.Context) {
 	}
 }
 
-// atOnce kills what still runs.
+// atOnce kills what still runs. A second is what a kubelet is told that has begun to end a pod with more patience: of one that is
+// taken from it without any, it ends the containers as patiently as before.
 func (f *follower) atOnce() {
 	if !f.stop {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	now := int64(0)
+	soon := int64(1)
 	pods, err := f.yard.Pods(ctx, f.job)
 	for i := range pods {
-		err = client.IgnoreNotFound(f.yard.Delete(ctx, &pods[i], &client.DeleteOptions{GracePeriodSeconds: &now}))
+		err = client.IgnoreNotFound(f.yard.Delete(ctx, &pods[i], &client.DeleteOptions{GracePeriodSeconds: &soon}))
 	}
 	if err != nil {
 		f.tell("error", "killing %s: %v", f.job.Job.Name, err)
+		return
 	}
+	_ = wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		left, err := f.yard.Pods(ctx, f.job)
+		return err == nil && len(left) == 0, nil
+	})
 }
 
 // end tells how the job ended.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -21,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/internal/cluster"
+	"github.com/trainyard/trainyard/internal/job"
 	"github.com/trainyard/trainyard/internal/kinds"
 	"github.com/trainyard/trainyard/internal/kinds/pytorch"
 	"github.com/trainyard/trainyard/internal/operator"
@@ -34,8 +36,9 @@ type running struct {
 	file, dataDir, output string
 	dryRun                bool
 	screen                *screen
-	// died is closed when the cluster that was started for this run has ended; nil for one that was joined.
-	died <-chan struct{}
+	// began is when this run began to start a cluster, died is closed when that has ended; nil for one that was joined.
+	began time.Time
+	died  <-chan struct{}
 }
 
 func runCommand() *cobra.Command {
@@ -91,16 +94,17 @@ func (r *running) run(cmd *cobra.Command, command []string) error {
 		case <-starting.Done():
 		}
 	}()
-	config, stop, err := r.cluster(starting)
+	config, leave, err := r.cluster(starting)
 	if err != nil {
 		return err
 	}
 	f := &follower{screen: r.screen, json: r.output == "json", signals: signals, stop: true, died: r.died}
-	defer func() { stop(f.killed) }()
+	defer func() { leave(f) }()
 	y, err := yard.Open(config, r.namespace)
 	if err != nil {
 		return r.explain(err)
 	}
+	r.greet(starting, y)
 	job, err := r.submit(starting, y, kind, objects)
 	if starting.Err() != nil {
 		return outcome(exitInterrupted)
@@ -166,52 +170,108 @@ func printAll(cmd *cobra.Command, objects []*unstructured.Unstructured) error {
 	return out.err
 }
 
-// cluster is where the job will run, and how to leave it: in order, or at once.
-func (r *running) cluster(ctx context.Context) (_ *rest.Config, leave func(atOnce bool), _ error) {
-	stay := func(bool) {}
+// cluster is where the job will run, and how to leave it.
+func (r *running) cluster(ctx context.Context) (_ *rest.Config, leave func(*follower), _ error) {
 	if r.named() {
 		config, err := r.config()
-		return config, stay, err
+		return config, func(*follower) {}, err
 	}
 	if r.namespace == "" {
 		r.namespace = metav1.NamespaceDefault
 	}
 	r.local = true
-	dir := r.dataDir
-	if dir == "" {
+	if r.dataDir == "" {
 		var err error
-		if dir, err = defaultDataDir(); err != nil {
+		if r.dataDir, err = defaultDataDir(); err != nil {
 			return nil, nil, err
 		}
 	}
-	began := time.Now()
-	c, err := cluster.Start(ctx, cluster.Options{DataDir: dir, Progress: func(step string) { r.screen.keep("starting the local cluster: " + step + " …") }})
-	switch {
-	case errors.Is(err, cluster.ErrRunning):
-		config, err := join(ctx, filepath.Join(dir, "kubeconfig"))
-		return config, stay, err
-	case errors.Is(err, context.Canceled):
-		return nil, nil, outcome(exitInterrupted)
-	case err != nil:
-		return nil, nil, err
+	defer r.screen.end()
+	r.began = time.Now()
+	c, err := r.start(ctx)
+	if errors.Is(err, cluster.ErrRunning) {
+		leave, visitErr := cluster.Visit(ctx, r.dataDir)
+		if visitErr != nil {
+			return nil, nil, startError(visitErr)
+		}
+		if c, err = r.start(ctx); errors.Is(err, cluster.ErrRunning) {
+			config, err := join(ctx, filepath.Join(r.dataDir, "kubeconfig"))
+			return config, func(*follower) { leave() }, err
+		}
+		leave() // it has just been left: this run has one of its own
+	}
+	if err != nil {
+		return nil, nil, startError(err)
 	}
 	r.died = c.Done()
 	r.screen.end()
 	if r.output != "json" {
-		r.screen.say("The local cluster is ready (%.1f s).", time.Since(began).Seconds())
+		r.screen.say("The local cluster is ready (%.1f s).", time.Since(r.began).Seconds())
 	}
-	return c.RESTConfig(), func(atOnce bool) { r.leave(c, atOnce) }, nil
+	return c.RESTConfig(), func(f *follower) { r.leave(c, f) }, nil
 }
 
-// leave stops the cluster that was started for this run.
-func (r *running) leave(c *cluster.Cluster, atOnce bool) {
-	limited, cancel := context.WithTimeout(context.Background(), stopLimit)
-	defer cancel()
-	if atOnce {
-		cancel() // which kills it
+func (r *running) start(ctx context.Context) (*cluster.Cluster, error) {
+	return cluster.Start(ctx, cluster.Options{
+		DataDir: r.dataDir, Progress: func(step string) { r.screen.keep("starting the local cluster: " + step + " …") },
+	})
+}
+
+// startError says what to do about a local cluster that does not start.
+func startError(err error) error {
+	var path *fs.PathError
+	switch {
+	case errors.Is(err, context.Canceled):
+		return outcome(exitInterrupted)
+	case errors.As(err, &path) && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.EROFS)):
+		return usageError{fmt.Errorf("%w; name another directory with --data-dir", err)}
 	}
-	if err := c.Stop(limited); err != nil && !atOnce {
+	return err
+}
+
+// greet tells of jobs that go on where the cluster of this run is one that ended before they did.
+func (r *running) greet(ctx context.Context, y *yard.Yard) {
+	if r.died == nil || r.output == "json" {
+		return
+	}
+	jobs, err := y.Jobs(ctx, "")
+	if err != nil {
+		return // the job that follows meets the same trouble, and tells it
+	}
+	for _, j := range jobs {
+		if !j.Status.Finished() && !j.Job.Deleting && j.Object.GetCreationTimestamp().Time.Before(r.began.Truncate(time.Second)) {
+			r.screen.say("» %s, which had not ended when this cluster did, goes on: `trainyard delete %[1]s` removes it.", j.Job.Name)
+		}
+	}
+}
+
+// leave stops the cluster that was started for this run, when no other uses it.
+func (r *running) leave(c *cluster.Cluster, f *follower) {
+	waiting, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		select {
+		case <-f.signals:
+		case <-c.Done():
+		case <-waiting.Done():
+		}
+		cancel()
+	}()
+	_ = c.AwaitGuests(waiting, func() {
+		if f.job != nil {
+			f.tell("staying", "the local cluster stays while another run uses it; Ctrl-C stops it now.")
+		}
+	})
+	limited, end := context.WithTimeout(context.Background(), stopLimit)
+	defer end()
+	if f.killed {
+		end() // which kills it
+	}
+	if err := c.Stop(limited); err != nil && !f.killed {
 		r.screen.say("trainyard: %v", err)
+	}
+	if f.job != nil && f.job.Status.Is(job.Failed) && !f.json {
+		r.screen.say("\n`trainyard up` starts this cluster again, to look at %s.", f.job.Job.Name)
 	}
 }
 
@@ -254,6 +314,9 @@ func (r *running) submit(ctx context.Context, y *yard.Yard, kind kinds.Kind, obj
 	if apierrors.IsAlreadyExists(err) {
 		if err := makeRoom(ctx, y, job.GetName()); err != nil {
 			return nil, err
+		}
+		if r.screen != nil && r.output != "json" {
+			r.screen.say("» the finished job %s made room.", job.GetName())
 		}
 		submitted, err = y.Submit(ctx, kind, job.DeepCopy())
 	}

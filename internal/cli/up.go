@@ -74,7 +74,7 @@ func (u *up) run(ctx context.Context) error {
 		return errors.New("stopped before the local cluster was ready")
 	}
 	if err != nil {
-		return err
+		return startError(err)
 	}
 	u.greet(c, time.Since(began))
 

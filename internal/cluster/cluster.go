@@ -48,6 +48,7 @@ type Cluster struct {
 	kubeconfig string
 	config     *rest.Config
 	notes      []string
+	guests     *os.File
 	release    func()
 }
 
@@ -76,7 +77,7 @@ func start(ctx context.Context, options Options, home *home) (*Cluster, error) {
 	}
 	serving, stopServing := context.WithCancel(context.Background())
 	go serveUplink(serving, uplink) //nolint:errcheck // ends with the enclave; pods then have no network because they are gone
-	c := &Cluster{process: process, kubeconfig: options.Kubeconfig, release: func() {
+	c := &Cluster{process: process, kubeconfig: options.Kubeconfig, guests: home.guests, release: func() {
 		stopServing()
 		_ = control.Close()
 		procrun.Sweep(cgroupName(options.DataDir)) // where it was killed

@@ -16,6 +16,7 @@ import (
 // home is a data directory in use: locked, with its log and the port where the cluster is reached.
 type home struct {
 	lock     *os.File
+	guests   *os.File
 	log      *os.File
 	listener net.Listener
 }
@@ -29,6 +30,10 @@ func openHome(dir string) (*home, error) {
 	var err error
 	if h.lock, err = lockFile(filepath.Join(dir, "lock"), dir); err != nil {
 		return nil, err
+	}
+	if h.guests, err = os.OpenFile(filepath.Join(dir, "guests"), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
+		h.close()
+		return nil, fmt.Errorf("locking the data directory: %w", err)
 	}
 	logName := filepath.Join(dir, "cluster.log")
 	_ = os.Rename(logName, logName+".1") // the log of the run before is kept
@@ -105,7 +110,7 @@ func listen(name string) (net.Listener, error) {
 
 // close gives the directory back.
 func (h *home) close() {
-	for _, file := range []*os.File{h.log, h.lock} {
+	for _, file := range []*os.File{h.log, h.guests, h.lock} {
 		if file != nil {
 			_ = file.Close()
 		}
