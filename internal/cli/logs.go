@@ -41,6 +41,9 @@ trouble of the API server, and ends when the job does.`,
 }
 
 func (l *logs) run(cmd *cobra.Command, name string) error {
+	if l.query.Since < 0 {
+		return usageError{fmt.Errorf("--since %s: use a time that has passed, as in 10m", l.query.Since)}
+	}
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	y, j, err := l.find(ctx, name)

@@ -2,11 +2,13 @@ package cli
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/internal/manifest"
@@ -36,11 +38,20 @@ started anew as another attempt, which is not charged to its retries.`,
 			if err != nil {
 				return err
 			}
+			if j.Status.Finished() {
+				return errors.New("job " + j.Job.Name + " has ended: there is nothing to scale")
+			}
 			was := j.Object.DeepCopyObject().(client.Object)
 			if err := resize(j, role, int32(n)); err != nil {
 				return err
 			}
-			if err := y.Patch(cmd.Context(), j.Object, client.MergeFrom(was)); err != nil {
+			err = y.Patch(cmd.Context(), j.Object, client.MergeFrom(was))
+			switch {
+			case apierrors.IsInvalid(err) && n == 0:
+				return usageError{fmt.Errorf("%s needs someone to train: use at least 1, or `trainyard suspend %[1]s` to take its pods away", j.Job.Name)}
+			case apierrors.IsInvalid(err):
+				return usageError{err}
+			case err != nil:
 				return t.explain(err)
 			}
 			out := &printer{Writer: cmd.OutOrStdout()}

@@ -33,6 +33,10 @@ func (r *running) submitOnly(cmd *cobra.Command) error {
 		return r.explain(err)
 	}
 	out := &printer{Writer: cmd.OutOrStdout()}
-	out.printf("%s %s is submitted. Follow it with `trainyard logs -f %[2]s`.\n", j.Kind.Name(), j.Job.Name)
+	where := ""
+	if cmd.Flags().Changed("namespace") {
+		where = " -n " + j.Job.Namespace
+	}
+	out.printf("%s %s is submitted. Follow it with `trainyard logs -f %[2]s%s`.\n", j.Kind.Name(), j.Job.Name, where)
 	return out.err
 }

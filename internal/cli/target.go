@@ -64,6 +64,9 @@ func (t *target) load(rules *clientcmd.ClientConfigLoadingRules) (*rest.Config, 
 			if t.remote {
 				return nil, usageError{errors.New("no cluster is known: --kubeconfig and --context name one")}
 			}
+			if file := os.Getenv("KUBECONFIG"); file != "" && t.kubeconfig == "" {
+				return nil, usageError{fmt.Errorf("KUBECONFIG names %s, and there is no cluster in it", file)}
+			}
 			return nil, usageError{errNoCluster}
 		}
 		return nil, usageError{fmt.Errorf("reading the kubeconfig: %w", err)}
@@ -103,10 +106,18 @@ func (t *target) explain(err error) error {
 		return fmt.Errorf("the cluster does not answer: %w", err)
 	case meta.IsNoMatchError(err) || strings.Contains(err.Error(), "could not find the requested resource"):
 		return errors.New("the cluster knows no training jobs: `trainyard install` brings the operator")
+	case apierrors.IsNotFound(err) && aboutNamespace(err):
+		return usageError{fmt.Errorf("there is no namespace %s: `kubectl create namespace %[1]s` makes one", t.namespace)}
 	case apierrors.IsUnauthorized(err):
 		return fmt.Errorf("the cluster does not let you in: %w", err)
 	}
 	return err
+}
+
+// aboutNamespace tells whether it is a namespace that was not found.
+func aboutNamespace(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Kind == "namespaces"
 }
 
 // contactTo prints that a cluster does not answer, and that it does again.
