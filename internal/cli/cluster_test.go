@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -224,6 +225,35 @@ func TestRunStartsAClusterOfItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.expect(finish(d, cmd), 0, `^The local cluster is ready`, `^worker-0 \| hello$`, `^worker-0 \| `+regexp.QuoteMeta(here)+`$`, `^sh-\w+ succeeded`)
+}
+
+func TestWhatCannotBeDoneToAJobIsSaid(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	file := filepath.Join(t.TempDir(), "job.yaml")
+	write(t, file, job("demo", 1, "while true; do sleep 0.1; done"))
+	d.expect(d.types("submit", "-f", file), 0)
+	write(t, file, job("over", 1, "true"))
+	d.expect(d.types("submit", "-f", file), 0, "Follow it with `trainyard logs -f over -n "+d.Namespace+"`")
+	d.expect(d.types("wait", "over"), 0)
+	for _, row := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"scale", "demo", "0"}, 2, "demo needs someone to train: use at least 1, or `trainyard suspend demo`"},
+		{[]string{"scale", "demo", "2", "--role=master"}, 2, "demo has no role master to scale: it has worker"},
+		{[]string{"scale", "over", "2"}, 1, "job over has ended: there is nothing to scale"},
+		{[]string{"logs", "demo", "--attempt=2"}, 2, "demo has no attempt 2: its last is 1"},
+		{[]string{"logs", "demo", "--attempt=0"}, 2, "they are counted from 1"},
+		{[]string{"logs", "demo", "--since=-3s"}, 2, "--since -3s: use a time that has passed"},
+		{[]string{"submit", "-f", file, "--namespace=nowhere"}, 2, "there is no namespace nowhere"},
+	} {
+		d.expect(d.types(row.args...), row.code, "^trainyard: .*"+regexp.QuoteMeta(row.says))
+	}
+	shell := d.command("why", "")
+	shell.Args = slices.Insert(shell.Args, 1, "__complete")
+	d.expect(finish(d, shell), 0, "^demo\tPyTorchJob, ", "^over\tPyTorchJob, succeeded$")
 }
 
 // Runs at the same time share the cluster that the first of them starts, and it stays for the last.

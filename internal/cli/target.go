@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -30,6 +31,25 @@ type target struct {
 func addTarget(cmd *cobra.Command, t *target) {
 	addCluster(cmd, t, "the kubeconfig of the cluster (default: KUBECONFIG, else the local cluster's, else ~/.kube/config)")
 	addNamespace(cmd, t)
+	if strings.Contains(cmd.Use, "JOB") {
+		cmd.ValidArgsFunction = t.complete
+	}
+}
+
+// complete offers the names of jobs to a shell.
+func (t *target) complete(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	y, err := t.open()
+	if len(args) > 0 || err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	jobs, _ := y.Jobs(ctx, y.Namespace)
+	var names []cobra.Completion
+	for _, j := range jobs {
+		names = append(names, cobra.CompletionWithDesc(j.Job.Name, j.Kind.Name()+", "+strings.ToLower(storyOf(j, time.Now()).State())))
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
 func addCluster(cmd *cobra.Command, t *target, kubeconfig string) {
