@@ -227,6 +227,13 @@ func TestRunStartsAClusterOfItsOwn(t *testing.T) {
 	d.expect(finish(d, cmd), 0, `^The local cluster is ready`, `^worker-0 \| hello$`, `^worker-0 \| `+regexp.QuoteMeta(here)+`$`, `^sh-\w+ succeeded`)
 }
 
+func TestTheLogStaysWhenTheRetriesAreUsedUp(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.expect(finish(d, d.run("echo attempt $TRAINYARD_ATTEMPT; exit 1", "--name=lost", "--retries=1")), 1, `^lost failed after \w+, with 2 attempts, 1 retry\.$`)
+	d.expect(d.types("logs", "lost"), 0, `\Aworker-0 \| attempt 1\n\z`)
+}
+
 func TestWhatCannotBeDoneToAJobIsSaid(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)

@@ -21,6 +21,7 @@ import (
 
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
 	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
+	"github.com/trainyard/trainyard/internal/job"
 )
 
 // recipe is a job made from flags and a command instead of a manifest.
@@ -101,6 +102,10 @@ func (r *recipe) setNodes(pj *kubeflowv1.PyTorchJob, worker *kubeflowv1.ReplicaS
 	}
 	worker.Replicas = new(int32(n))
 	if !elastic {
+		if n == 1 && r.retries > 0 {
+			// A kubelet that restarts a container in its pod would take its log with it when the retries are used up.
+			pj.Annotations = map[string]string{kubeflowv1.AnnotationRestartScope: string(job.ScopeJob)}
+		}
 		return nil
 	}
 	most, err := strconv.ParseInt(high, 10, 32)
