@@ -52,7 +52,7 @@ type Run struct {
 	Code int32 `json:"code"`
 }
 
-// Machines read times in seconds.
+// Machines read times in seconds, and count attempts from 1 as people do.
 
 // MarshalJSON writes a life.
 func (l *Life) MarshalJSON() ([]byte, error) {
@@ -77,9 +77,10 @@ func (r Run) MarshalJSON() ([]byte, error) {
 	type run Run
 	return json.Marshal(struct {
 		run
-		Start float64 `json:"start"`
-		End   float64 `json:"end"`
-	}{run(r), r.Start.Seconds(), r.End.Seconds()})
+		Attempt int32   `json:"attempt"`
+		Start   float64 `json:"start"`
+		End     float64 `json:"end"`
+	}{run(r), r.Attempt + 1, r.Start.Seconds(), r.End.Seconds()})
 }
 
 // conclude names the end of the job, or that there is none.
