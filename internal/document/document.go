@@ -60,10 +60,9 @@ func Parse(file, text string) ([]*Document, error) {
 	var all []*Document
 	var mistakes []error
 	for _, part := range split(text) {
-		doc, err := parse(file, part)
-		if err != nil {
-			mistakes = append(mistakes, err)
-		} else if doc != nil {
+		doc, wrong := parse(file, part)
+		mistakes = append(mistakes, wrong...)
+		if doc != nil {
 			all = append(all, doc)
 		}
 	}
@@ -91,10 +90,11 @@ func split(text string) []string {
 	return append(parts, part.String())
 }
 
-func parse(file, text string) (*Document, error) {
+// parse reads one object. One with keys that are there twice is read all the same, with what was said last.
+func parse(file, text string) (*Document, []error) {
 	var node yaml.Node
 	if err := yaml.Unmarshal([]byte(text), &node); err != nil {
-		return nil, located(file, err)
+		return nil, []error{located(file, err)}
 	}
 	if len(node.Content) == 0 || node.Content[0].Tag == "!!null" {
 		return nil, nil
@@ -104,20 +104,50 @@ func parse(file, text string) (*Document, error) {
 		root.HeadComment = node.HeadComment
 	}
 	if root.Kind != yaml.MappingNode {
-		return nil, &Error{file, root.Line, errors.New("an object is expected, with apiVersion, kind, metadata and spec")}
+		return nil, []error{&Error{file, root.Line, errors.New("an object is expected, with apiVersion, kind, metadata and spec")}}
 	}
-	data, err := k8syaml.YAMLToJSONStrict([]byte(text))
+	toJSON := k8syaml.YAMLToJSONStrict
+	twice := onlyLast(file, root)
+	if len(twice) > 0 {
+		toJSON = k8syaml.YAMLToJSON
+	}
+	data, err := toJSON([]byte(text))
 	if err != nil {
-		return nil, located(file, err)
+		return nil, append(twice, located(file, err))
 	}
 	object := &unstructured.Unstructured{}
 	if err := object.UnmarshalJSON(data); err != nil {
-		return nil, &Error{file, root.Line, errors.New("the object has no kind: add kind and apiVersion")}
+		return nil, append(twice, &Error{file, root.Line, errors.New("the object has no kind: add kind and apiVersion")})
 	}
 	if object.GetAPIVersion() == "" {
-		return nil, &Error{file, root.Line, fmt.Errorf("the %s has no apiVersion: add it", object.GetKind())}
+		return nil, append(twice, &Error{file, root.Line, fmt.Errorf("the %s has no apiVersion: add it", object.GetKind())})
 	}
-	return &Document{File: file, Object: object, Node: root}, nil
+	return &Document{File: file, Object: object, Node: root}, twice
+}
+
+// onlyLast leaves the last of several keys of one name in each mapping, and names the others.
+func onlyLast(file string, node *yaml.Node) []error {
+	var twice []error
+	if node.Kind == yaml.MappingNode {
+		first := map[string]int{}
+		var kept []*yaml.Node
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			key := node.Content[i]
+			at, known := first[key.Value]
+			if !known || key.Kind != yaml.ScalarNode || key.Tag == "!!merge" {
+				first[key.Value] = len(kept)
+				kept = append(kept, key, node.Content[i+1])
+				continue
+			}
+			twice = append(twice, &Error{file, key.Line, fmt.Errorf("%s is already there, in line %d: remove one of them", key.Value, kept[at].Line)})
+			kept[at], kept[at+1] = key, node.Content[i+1]
+		}
+		node.Content = kept
+	}
+	for _, inner := range node.Content {
+		twice = append(twice, onlyLast(file, inner)...)
+	}
+	return twice
 }
 
 // located takes the line out of a parser's words.

@@ -62,7 +62,10 @@ func TestMistakesHaveLines(t *testing.T) {
 		{"not an object", "---\n- a\n", "f:2: an object is expected, with apiVersion, kind, metadata and spec"},
 		{"no kind", "---\napiVersion: v1\n", "f:2: the object has no kind: add kind and apiVersion"},
 		{"no apiVersion", "kind: Pod\n", "f:1: the Pod has no apiVersion: add it"},
-		{"a key twice", "apiVersion: v1\nkind: Pod\nkind: Pod\n", `f:3: key "kind" already set in map`},
+		{"a key twice", "apiVersion: v1\nkind: Pod\nkind: Pod\n", "f:3: kind is already there, in line 2: remove one of them"},
+		{"keys twice", "apiVersion: v1\nkind: Pod\nkind: Pod\nmetadata: {name: a, name: b}\nkind: Pod\n",
+			"f:3: kind is already there, in line 2: remove one of them\nf:5: kind is already there, in line 3: remove one of them\n" +
+				"f:4: name is already there, in line 4: remove one of them"},
 		{"a tab", "apiVersion: v1\n\tkind: Pod\n", "f:2: found a tab character that violates indentation"},
 		{"two mistakes", "kind: Pod\n---\nkind: Job\n", "f:1: the Pod has no apiVersion: add it\nf:3: the Job has no apiVersion: add it"},
 	} {
@@ -72,5 +75,28 @@ func TestMistakesHaveLines(t *testing.T) {
 				t.Errorf("got  %v\nwant %s", err, row.says)
 			}
 		})
+	}
+}
+
+func TestWrittenIsWhatStandsInTheFile(t *testing.T) {
+	docs, err := Parse("f", "apiVersion: v1\nkind: Pod\nmetadata: {name: y, labels: {a: &one 1, b: *one}}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{"metadata.name": "y", "metadata.labels.b": "1", "metadata": "", "metadata.uid": ""} {
+		if got := docs[0].Written(path); got != want {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+}
+
+// What is there twice does not keep the rest from being read: lint says what is wrong with that, too.
+func TestTheLastOfTwoKeysIsRead(t *testing.T) {
+	docs, err := Parse("f", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n  name: b\n")
+	if err == nil || len(docs) != 1 {
+		t.Fatalf("%d documents, %v", len(docs), err)
+	}
+	if name, line := docs[0].Object.GetName(), docs[0].Line("metadata.name"); name != "b" || line != 5 {
+		t.Errorf("%s in line %d", name, line)
 	}
 }

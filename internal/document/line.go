@@ -10,18 +10,34 @@ import (
 // Line is where a field stands, by its path as the API server writes it: spec.a[0].b, spec.a[key]. Of a path that is not
 // there it is the line of the last part that is.
 func (d *Document) Line(path string) int {
-	line, node := d.Node.Line, d.Node
-	for path != "" {
+	line, _, _ := d.find(path)
+	return line
+}
+
+// Written is the text of a field that is a plain value, without its quotes; empty where there is none.
+func (d *Document) Written(path string) string {
+	if _, node, rest := d.find(path); rest == "" && node.Kind == yaml.ScalarNode {
+		return node.Value
+	}
+	return ""
+}
+
+// find goes down a path as far as there is one. What is left of it is returned with the line and the value of the last part.
+func (d *Document) find(path string) (line int, node *yaml.Node, rest string) {
+	line, node = d.Node.Line, d.Node
+	for {
 		for node.Kind == yaml.AliasNode {
 			node = node.Alias
 		}
+		if path == "" {
+			return line, node, ""
+		}
 		key, value, rest := step(node, path)
 		if value == nil {
-			break
+			return line, node, path
 		}
 		line, node, path = key.Line, value, rest
 	}
-	return line
 }
 
 // step goes one part of a path down. A key may have dots in it, so the longest that fits is taken.
