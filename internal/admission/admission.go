@@ -78,17 +78,28 @@ func newGate(definition *apiextensionsv1.JSONSchemaProps) (*Gate, error) {
 // Admit changes an object as the API server would, and tells the fields that it drops and what it refuses. old is the stored object
 // when this is an update, else nil.
 func (g *Gate) Admit(ctx context.Context, object, old *unstructured.Unstructured) (dropped []string, refusals field.ErrorList) {
+	dropped, refusals = g.Shape(object)
+	if len(refusals) == 0 {
+		refusals = g.Rules(ctx, object, old)
+	}
+	return dropped, refusals
+}
+
+// Shape is the first half of Admit: everything but the definition's rules.
+func (g *Gate) Shape(object *unstructured.Unstructured) (dropped []string, refusals field.ErrorList) {
 	dropped = pruning.PruneWithOptions(object.Object, g.Schema, true, structural.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
+	defaulting.PruneNonNullableNullsWithoutDefaults(object.Object, g.Schema)
 	defaulting.Default(object.Object, g.Schema)
 	refusals = validation.ValidateCustomResource(nil, object.Object, g.validator)
-	refusals = append(refusals, listtype.ValidateListSetsAndMaps(nil, g.Schema, object.Object)...)
-	if len(refusals) > 0 {
-		return dropped, refusals
-	}
+	return dropped, append(refusals, listtype.ValidateListSetsAndMaps(nil, g.Schema, object.Object)...)
+}
+
+// Rules is the other half, for an object of the right shape.
+func (g *Gate) Rules(ctx context.Context, object, old *unstructured.Unstructured) field.ErrorList {
 	var before map[string]any
 	if old != nil {
 		before = old.Object
 	}
-	refusals, _ = g.rules.Validate(ctx, nil, g.Schema, object.Object, before, celconfig.RuntimeCELCostBudget)
-	return dropped, refusals
+	refusals, _ := g.rules.Validate(ctx, nil, g.Schema, object.Object, before, celconfig.RuntimeCELCostBudget)
+	return refusals
 }

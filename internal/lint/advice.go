@@ -7,14 +7,18 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
 	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
+	"github.com/trainyard/trainyard/internal/document"
+	"github.com/trainyard/trainyard/internal/kinds"
+	"github.com/trainyard/trainyard/internal/manifest"
 )
 
-// job is what advice is about, whatever the kind.
-type job struct {
+// subject is what advice is about, whatever the kind.
+type subject struct {
 	policy    kubeflowv1.LifecyclePolicy
 	flat      kubeflowv1.LifecyclePolicy
 	rolesAt   string
@@ -25,18 +29,27 @@ type job struct {
 	told []string
 }
 
-// advise warns of what the API server accepts and a person may not have meant.
+// advise warns of what the API server accepts and a person may not have meant, and of what it would refuse to the operator.
 func (c *checker) advise() error {
-	if c.doc.Object.GetKind() == trainer.TrainJobKind {
-		c.adviseAnnotations()
-		return c.adviseRuntime()
-	}
-	j, err := c.read()
-	if err != nil || j == nil {
-		return err
+	kind := c.kind()
+	if kind == nil {
+		return nil
 	}
 	c.adviseAnnotations()
-	c.adviseRetries(j)
+	obj := kind.New()
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(c.object.Object, obj); err != nil {
+		if len(c.problems) == 0 {
+			c.add(Error, "", "it cannot be read: %v", err)
+		}
+		return nil
+	}
+	if tj, isTrainJob := obj.(*trainer.TrainJob); isTrainJob {
+		return c.adviseRuntime(kind, tj)
+	}
+	j := read(obj)
+	if !slices.ContainsFunc(c.lost, func(path string) bool { return !strings.Contains(path, ".template") }) {
+		c.adviseRetries(j)
+	}
 	c.adviseEnd(j)
 	c.adviseLayout(j)
 	for _, name := range slices.Sorted(maps.Keys(j.roles)) {
@@ -44,42 +57,51 @@ func (c *checker) advise() error {
 			c.adviseTemplate(j, fmt.Sprintf("%s.%s.template.spec", j.rolesAt, name), &role.Template.Spec)
 		}
 	}
+	if obj.GetNamespace() == "" {
+		obj.SetNamespace(metav1.NamespaceDefault)
+	}
+	return c.checkChildren(kind.Read(obj), func(role, path string, _ *corev1.Pod) (*document.Document, string) {
+		for written := range j.roles {
+			if strings.EqualFold(string(written), role) {
+				role = string(written)
+			}
+		}
+		return c.doc, fmt.Sprintf("%s.%s.template.%s", j.rolesAt, role, path)
+	})
+}
+
+// kind is that of a job, nil for a runtime.
+func (c *checker) kind() kinds.Kind {
+	for _, kind := range kinds.All {
+		if kind.Name() == c.object.GetKind() {
+			return kind
+		}
+	}
 	return nil
 }
 
-func (c *checker) read() (*job, error) {
-	convert := func(into any) error {
-		return runtime.DefaultUnstructuredConverter.FromUnstructured(c.doc.Object.Object, into)
-	}
-	switch c.doc.Object.GetKind() {
-	case kubeflowv1.PyTorchJobKind:
-		var pj kubeflowv1.PyTorchJob
-		if err := convert(&pj); err != nil {
-			return nil, fmt.Errorf("reading the PyTorchJob: %w", err)
-		}
-		return &job{
-			policy: kubeflowv1.EffectivePolicy(pj.Spec.RunPolicy.LifecyclePolicy, pj.Spec.LifecyclePolicy), flat: pj.Spec.LifecyclePolicy,
-			rolesAt: "spec.pytorchReplicaSpecs", roles: pj.Spec.PyTorchReplicaSpecs, container: kubeflowv1.PyTorchContainer,
+func read(obj manifest.Object) *subject {
+	switch obj := obj.(type) {
+	case *kubeflowv1.PyTorchJob:
+		return &subject{
+			policy: kubeflowv1.EffectivePolicy(obj.Spec.RunPolicy.LifecyclePolicy, obj.Spec.LifecyclePolicy), flat: obj.Spec.LifecyclePolicy,
+			rolesAt: "spec.pytorchReplicaSpecs", roles: obj.Spec.PyTorchReplicaSpecs, container: kubeflowv1.PyTorchContainer,
 			restart: kubeflowv1.RestartPolicyOnFailure, told: []string{"RANK", "PET_NODE_RANK"},
-		}, nil
-	case kubeflowv1.TFJobKind:
-		var tf kubeflowv1.TFJob
-		if err := convert(&tf); err != nil {
-			return nil, fmt.Errorf("reading the TFJob: %w", err)
 		}
-		return &job{
-			policy: kubeflowv1.EffectivePolicy(tf.Spec.RunPolicy.LifecyclePolicy, tf.Spec.LifecyclePolicy), flat: tf.Spec.LifecyclePolicy,
-			rolesAt: "spec.tfReplicaSpecs", roles: tf.Spec.TFReplicaSpecs, container: kubeflowv1.TFContainer,
+	case *kubeflowv1.TFJob:
+		return &subject{
+			policy: kubeflowv1.EffectivePolicy(obj.Spec.RunPolicy.LifecyclePolicy, obj.Spec.LifecyclePolicy), flat: obj.Spec.LifecyclePolicy,
+			rolesAt: "spec.tfReplicaSpecs", roles: obj.Spec.TFReplicaSpecs, container: kubeflowv1.TFContainer,
 			restart: kubeflowv1.RestartPolicyNever, told: []string{"TF_CONFIG"},
-		}, nil
+		}
 	}
-	return nil, nil
+	return &subject{}
 }
 
 // at is the path of a policy, where it is set.
 func (c *checker) at(policy string) string {
 	path := "spec.runPolicy." + policy
-	if spec, _ := c.doc.Object.Object["spec"].(map[string]any); spec != nil && spec[policy] != nil {
+	if spec, _ := c.object.Object["spec"].(map[string]any); spec != nil && spec[policy] != nil {
 		path = "spec." + policy
 	}
 	return path
@@ -98,9 +120,9 @@ var ourAnnotations = []struct {
 
 // adviseAnnotations names values without a meaning. The API server has no rules for annotations, and the operator reads past them.
 func (c *checker) adviseAnnotations() {
-	isTrainJob := c.doc.Object.GetKind() == trainer.TrainJobKind
+	isTrainJob := c.object.GetKind() == trainer.TrainJobKind
 	for _, a := range ourAnnotations {
-		switch value, set := c.doc.Object.GetAnnotations()[a.key]; {
+		switch value, set := c.object.GetAnnotations()[a.key]; {
 		case set && isTrainJob && a.key == kubeflowv1.AnnotationRestartPolicy:
 			c.warn("metadata.annotations", "%s has no effect on a TrainJob", a.key)
 		case set && !slices.Contains(a.known, value):
@@ -109,14 +131,14 @@ func (c *checker) adviseAnnotations() {
 	}
 }
 
-func (c *checker) adviseRetries(j *job) {
+func (c *checker) adviseRetries(j *subject) {
 	retries, always := false, true
 	for _, role := range j.roles {
 		policy := j.restart
 		if role != nil && role.RestartPolicy != "" {
 			policy = role.RestartPolicy
 		}
-		if all := c.doc.Object.GetAnnotations()[kubeflowv1.AnnotationRestartPolicy]; slices.Contains(restartPolicies, all) {
+		if all := c.object.GetAnnotations()[kubeflowv1.AnnotationRestartPolicy]; slices.Contains(restartPolicies, all) {
 			policy = kubeflowv1.RestartPolicy(all)
 		}
 		retries = retries || policy != kubeflowv1.RestartPolicyNever
@@ -130,7 +152,7 @@ func (c *checker) adviseRetries(j *job) {
 	}
 }
 
-func (c *checker) adviseEnd(j *job) {
+func (c *checker) adviseEnd(j *subject) {
 	if j.policy.CleanPodPolicy != nil && *j.policy.CleanPodPolicy == kubeflowv1.CleanPodPolicyNone {
 		c.warn(c.at("cleanPodPolicy"), "None lets pods that still run go on after the job's end, with the GPUs they hold: Running stops them and keeps the logs of the others")
 	}
@@ -140,7 +162,7 @@ func (c *checker) adviseEnd(j *job) {
 }
 
 // adviseLayout names what is written as older versions had it.
-func (c *checker) adviseLayout(j *job) {
+func (c *checker) adviseLayout(j *subject) {
 	var flat []string
 	for name, set := range map[string]bool{
 		"cleanPodPolicy": j.flat.CleanPodPolicy != nil, "ttlSecondsAfterFinished": j.flat.TTLSecondsAfterFinished != nil,
@@ -154,7 +176,7 @@ func (c *checker) adviseLayout(j *job) {
 	if len(flat) > 0 {
 		c.warn("spec."+flat[0], "today's place of %s is spec.runPolicy: `trainyard convert` moves %s there", strings.Join(flat, ", "), it(flat))
 	}
-	if version := c.doc.Object.GetAPIVersion(); version != kubeflowv1.GroupVersion.String() {
+	if version := c.object.GetAPIVersion(); version != kubeflowv1.GroupVersion.String() {
 		c.warn("apiVersion", "%s is an old version of %s: `trainyard convert` rewrites it", version, kubeflowv1.GroupVersion)
 	}
 }
@@ -166,7 +188,7 @@ func it(names []string) string {
 	return "them"
 }
 
-func (c *checker) adviseTemplate(j *job, path string, pod *corev1.PodSpec) {
+func (c *checker) adviseTemplate(j *subject, path string, pod *corev1.PodSpec) {
 	if pod.RestartPolicy != "" {
 		c.warn(path+".restartPolicy", "it has no effect: the role's restartPolicy counts, next to template")
 	}
@@ -174,17 +196,8 @@ func (c *checker) adviseTemplate(j *job, path string, pod *corev1.PodSpec) {
 	if len(pod.Containers) > 1 && !named {
 		c.warn(path+".containers", "none is named %s, so %s is taken for the one that trains", j.container, pod.Containers[0].Name)
 	}
-	volumes := map[string]bool{}
-	for _, v := range pod.Volumes {
-		volumes[v.Name] = true
-	}
 	for i, container := range pod.Containers {
 		at := fmt.Sprintf("%s.containers[%d]", path, i)
-		for n, mount := range container.VolumeMounts {
-			if !volumes[mount.Name] {
-				c.add(Error, fmt.Sprintf("%s.volumeMounts[%d]", at, n), "there is no volume %s: add it to volumes", mount.Name)
-			}
-		}
 		for n, e := range container.Env {
 			if slices.Contains(j.told, e.Name) {
 				c.warn(fmt.Sprintf("%s.env[%d]", at, n), "every replica of the role gets this %s: leave it out, and each gets its own", e.Name)

@@ -1,7 +1,11 @@
 // Package lint finds what is wrong with a manifest before a cluster does, with the line it stands on.
 //
-// Errors are what the API server would refuse: they are found by its own libraries over the embedded definitions, so they
-// are its own sentences. Warnings are what it would accept and its user may not have meant.
+// Errors are what the API server would refuse, of the object or of the pods and Services that the operator makes of it: they are
+// found by its own libraries, over the embedded definitions, so most are its own sentences. Warnings are what it would accept and its
+// user may not have meant.
+//
+// What cannot be read does not hide what is wrong with the rest: it is mended or left out, and of the rest is said what does not
+// depend on it.
 package lint
 
 import (
@@ -10,6 +14,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/trainyard/trainyard/internal/document"
 )
@@ -68,8 +75,23 @@ func Check(ctx context.Context, file, text string) (problems []Problem, jobs int
 		}
 		problems = append(problems, c.problems...)
 	}
-	slices.SortStableFunc(problems, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
-	return problems, jobs, nil
+	slices.SortStableFunc(problems, func(a, b Problem) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Path, b.Path)) })
+	return once(problems), jobs, nil
+}
+
+// once leaves one of several problems that are said of one text: an anchor is read wherever it is used, a runtime for every job.
+func once(problems []Problem) []Problem {
+	type place struct {
+		line           int
+		field, message string
+	}
+	said := map[place]bool{}
+	return slices.DeleteFunc(problems, func(p Problem) bool {
+		at := place{p.Line, p.Path[strings.LastIndex(p.Path, ".")+1:], p.Message}
+		again := said[at]
+		said[at] = true
+		return again
+	})
 }
 
 func unjoin(err error) []error {
@@ -84,15 +106,57 @@ func unjoin(err error) []error {
 
 // checker looks at one object.
 type checker struct {
-	doc      *document.Document
-	file     []*document.Document
+	doc  *document.Document
+	file []*document.Document
+	// object is the document's with what is wrong mended or left out, as far as it has been checked.
+	object   *unstructured.Unstructured
 	problems []Problem
+	// lost are the fields that were left out.
+	lost []string
 }
 
 func (c *checker) add(severity Severity, path, format string, args ...any) {
+	c.addTo(c.doc, severity, path, format, args...)
+}
+
+func (c *checker) addTo(doc *document.Document, severity Severity, path, format string, args ...any) {
 	c.problems = append(c.problems, Problem{
-		File: c.doc.File, Line: c.doc.Line(path), Severity: severity, Path: path, Message: fmt.Sprintf(format, args...),
+		File: doc.File, Line: doc.Line(path), Severity: severity, Path: path, Message: fmt.Sprintf(format, args...),
 	})
 }
 
-func (c *checker) warn(path, format string, args ...any) { c.add(Warning, path, format, args...) }
+func (c *checker) warn(path, format string, args ...any) {
+	if message := fmt.Sprintf(format, args...); !c.follows(path, message) {
+		c.add(Warning, path, "%s", message)
+	}
+}
+
+// follows tells whether a problem may be nothing but the consequence of what was left out: it is about that, or about what holds it
+// and names it.
+func (c *checker) follows(path, words string) bool {
+	return slices.ContainsFunc(c.lost, func(lost string) bool {
+		return within(path, lost) || within(lost, path) && strings.Contains(strings.ToLower(words), strings.ToLower(lastName(lost)))
+	})
+}
+
+// lastName is the last part of a path that is no number of an entry.
+func lastName(path string) string {
+	all := parts(path)
+	for i := len(all) - 1; i >= 0; i-- {
+		if strings.Trim(all[i], "0123456789") != "" {
+			return all[i]
+		}
+	}
+	return path
+}
+
+// within tells whether a path is another or below it.
+func within(path, other string) bool {
+	p, o := parts(path), parts(other)
+	return len(p) >= len(o) && slices.Equal(p[:len(o)], o)
+}
+
+// parts are those of a path, however it is written: a.b[0], a[b][0].
+func parts(path string) []string {
+	return strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' })
+}

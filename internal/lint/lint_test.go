@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/trainyard/trainyard/internal/testing/golden"
 )
 
@@ -59,4 +61,57 @@ func TestTheAPIsExamplesHaveNoErrors(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Whatever stands in the place of any value, something can be said about it: in words, with its line, and nothing about what is not
+// there because it could not be read.
+func TestAnyValueInAnyPlace(t *testing.T) {
+	for _, file := range []string{"testdata/good.yaml", "testdata/trainjob.yaml"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range strings.Split(string(text), "---\n") {
+			var root yaml.Node
+			if err := yaml.Unmarshal([]byte(part), &root); err != nil {
+				t.Fatal(err)
+			}
+			for _, node := range values(root.Content[0]) {
+				before := *node
+				for _, value := range []string{"", "1", "-1", "0.5", "y", "text", "[]", "[text]", "{}", "{a: b}"} {
+					var other yaml.Node
+					if err := yaml.Unmarshal([]byte("a: "+value), &other); err != nil {
+						t.Fatal(err)
+					}
+					*node = *other.Content[0].Content[1]
+					mutant, err := yaml.Marshal(&root)
+					if err != nil {
+						t.Fatal(err)
+					}
+					problems, _, err := Check(t.Context(), "f", string(mutant))
+					for _, p := range problems {
+						if strings.Contains(p.String(), "<nil>") || strings.Contains(p.Message, "no such key") || p.Line == 0 || p.Message == "" {
+							t.Errorf("%s\n%s", p, mutant)
+						}
+					}
+					if err != nil {
+						t.Errorf("%v\n%s", err, mutant)
+					}
+				}
+				*node = before
+			}
+		}
+	}
+}
+
+// values are all values below a node.
+func values(node *yaml.Node) []*yaml.Node {
+	var all []*yaml.Node
+	for i, inner := range node.Content {
+		if node.Kind != yaml.MappingNode || i%2 == 1 {
+			all = append(all, inner)
+		}
+		all = append(all, values(inner)...)
+	}
+	return all
 }

@@ -3,29 +3,83 @@ package lint
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
-	"github.com/trainyard/trainyard/internal/kinds/trainjob"
+	"github.com/trainyard/trainyard/internal/document"
+	"github.com/trainyard/trainyard/internal/kinds"
 	"github.com/trainyard/trainyard/internal/runtimes"
 )
 
-// adviseRuntime finds what a TrainJob and its runtime get wrong together, which no API server sees.
-func (c *checker) adviseRuntime() error {
-	tj := &trainer.TrainJob{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(c.doc.Object.Object, tj); err != nil {
-		return fmt.Errorf("reading the TrainJob: %w", err)
+// adviseRuntime finds what a TrainJob and its runtime get wrong together, which no API server sees before the operator makes pods of
+// them.
+func (c *checker) adviseRuntime(kind kinds.Kind, tj *trainer.TrainJob) error {
+	if tj.Namespace == "" {
+		tj.Namespace = metav1.NamespaceDefault
 	}
-	switch err := runtimes.Complete(trainjob.Kind{}, tj, c.file); {
+	switch err := runtimes.Complete(kind, tj, c.file); {
 	case errors.Is(err, runtimes.ErrNotFound):
 		c.warn("spec.runtimeRef.name", "%v: the job waits until the cluster has it", err)
 		return nil
 	case err != nil:
-		return err
+		return nil // the runtime cannot be read: what is wrong with it is said of it
 	}
-	if j := (trainjob.Kind{}).Read(tj).Job; j.Misfit != "" {
-		c.add(Error, "spec.runtimeRef", "the job would fail at once: %s", j.Misfit)
+	m := kind.Read(tj)
+	if m.Job.Misfit != "" {
+		if path := "spec.runtimeRef"; !c.follows(path, m.Job.Misfit) {
+			c.add(Error, path, "the job would fail at once: %s", m.Job.Misfit)
+		}
+		return nil
 	}
-	return nil
+	return c.checkChildren(m, func(step, path string, pod *corev1.Pod) (*document.Document, string) {
+		if own := ofTrainer(tj.Spec.Trainer, path, pod); own != "" && step == m.Leader.Role {
+			return c.doc, own
+		}
+		return c.ofRuntime(tj, step, path)
+	})
+}
+
+// ofTrainer is the field of spec.trainer that a field of a pod comes from, empty where it is another's.
+func ofTrainer(t *trainer.Trainer, path string, pod *corev1.Pod) string {
+	n := slices.IndexFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == trainer.ContainerNode })
+	rest, ok := strings.CutPrefix(path, fmt.Sprintf("spec.containers[%d].", n))
+	if t == nil || !ok {
+		return ""
+	}
+	switch field, below, _ := strings.Cut(rest, "."); {
+	case field == "image" && t.Image != nil:
+		return "spec.trainer.image"
+	case field == "resources" && t.ResourcesPerNode != nil:
+		return "spec.trainer.resourcesPerNode." + below
+	default:
+		for i, e := range t.Env {
+			for j, given := range pod.Spec.Containers[n].Env {
+				if field == fmt.Sprintf("env[%d]", j) && given.Name == e.Name {
+					return fmt.Sprintf("spec.trainer.env[%d].%s", i, below)
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// ofRuntime is the field of the job's runtime, where that is in the file.
+func (c *checker) ofRuntime(tj *trainer.TrainJob, step, path string) (*document.Document, string) {
+	for _, doc := range c.file {
+		if doc.Object.GetName() != tj.Spec.RuntimeRef.Name || doc.Object.GetKind() != tj.Status.Runtime.Kind {
+			continue
+		}
+		steps, _, _ := unstructured.NestedSlice(doc.Object.Object, "spec", "template", "spec", "replicatedJobs")
+		for i, s := range steps {
+			if s, ok := s.(map[string]any); ok && s["name"] == step {
+				return doc, fmt.Sprintf("spec.template.spec.replicatedJobs[%d].template.spec.template.%s", i, path)
+			}
+		}
+	}
+	return nil, ""
 }

@@ -3,7 +3,9 @@ package lint
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
@@ -25,61 +27,127 @@ func (c *checker) check(ctx context.Context) (isJob bool, err error) {
 		return false, err
 	}
 	if gate == nil {
-		known, err := served()
+		known, served, err := known()
 		if err != nil {
 			return false, err
 		}
-		c.add(Error, "kind", "there is no %s in %s: there is %s", gvk.Kind, gvk.GroupVersion(), strings.Join(known, ", "))
+		if near := nearest(gvk.Kind, known); near != "" && near != gvk.Kind {
+			c.add(Error, "kind", "there is no %s: did you mean %s?", gvk.Kind, near)
+		} else {
+			c.add(Error, "kind", "there is no %s in %s: there is %s", gvk.Kind, gvk.GroupVersion(), strings.Join(served, ", "))
+		}
 		return false, nil
 	}
 	return !strings.HasSuffix(gvk.Kind, "Runtime"), c.admit(ctx, gate)
 }
 
 func (c *checker) admit(ctx context.Context, gate *admission.Gate) error {
-	object := c.doc.Object.DeepCopy()
-	if object.GetName() == "" {
-		if object.GetGenerateName() == "" {
+	c.object = c.doc.Object.DeepCopy()
+	schema := withMetadata(gate.Schema)
+	c.mendFields("", c.object.Object, schema)
+	for _, path := range unknownMetadata(c.object) {
+		c.unknown(schema, path)
+	}
+	if c.object.GetName() == "" {
+		if c.object.GetGenerateName() == "" {
 			c.add(Error, "metadata.name", "the job has no name: add metadata.name")
 		}
-		object.SetName(object.GetGenerateName() + "x") // the API server judges what has a name
+		c.object.SetName(c.object.GetGenerateName() + "x") // the API server judges what has a name
 	}
-	dropped, refusals := gate.Admit(ctx, object, nil)
+	dropped, refusals := gate.Shape(c.object)
 	for _, path := range dropped {
-		c.unknown(gate.Schema, path)
+		c.unknown(schema, path)
 	}
 	for _, e := range refusals {
 		c.refusal(e)
+		c.drop(e, schema)
 	}
-	if len(refusals) == 0 {
-		return c.advise()
+	for _, e := range gate.Rules(ctx, c.object, nil) {
+		if !strings.Contains(e.Detail, "no such key") { // of a rule that cannot do without what was left out
+			c.refusal(e)
+		}
 	}
-	return nil
+	for _, e := range metadataRefusals(c.object) {
+		if !slices.ContainsFunc(c.problems, func(p Problem) bool { return p.Severity == Error && p.Path == e.Field }) {
+			c.refusal(e)
+		}
+	}
+	return c.advise()
 }
 
 // refusal is an error of the API server, without the path that stands before it and twice in it.
 func (c *checker) refusal(e *field.Error) {
-	words := strings.TrimPrefix(e.ErrorBody(), "Invalid value: ")
-	words = strings.TrimPrefix(words, `"object": `)
+	path := strings.TrimPrefix(e.Field, "<nil>.")
+	words := strings.TrimPrefix(wordsOn(e), `"object": `)
 	words = strings.ReplaceAll(words, e.Field+" in body ", "it ")
 	if e.Type == field.ErrorTypeTypeInvalid {
 		_, words, _ = strings.Cut(strings.TrimSuffix(words, fmt.Sprintf(": %q", e.BadValue)), ": ")
 	}
-	c.add(Error, strings.TrimPrefix(e.Field, "<nil>."), "%s", words)
+	if !c.follows(path, words) {
+		c.add(Error, path, "%s", words)
+	}
 }
 
-// served are the kinds that there are.
-func served() ([]string, error) {
-	definitions, err := crds.All()
-	if err != nil {
-		return nil, err
-	}
-	var known []string
-	for _, crd := range definitions {
-		for _, version := range crd.Spec.Versions {
-			known = append(known, fmt.Sprintf("%s in %s/%s", crd.Spec.Names.Kind, crd.Spec.Group, version.Name))
+// drop leaves out what is refused, and puts nothing where something is missing, so that the rest can be judged.
+func (c *checker) drop(e *field.Error, schema *structural.Structural) {
+	path := strings.TrimPrefix(e.Field, "<nil>.")
+	parent, name := holder(c.object.Object, path)
+	switch {
+	case parent == nil:
+		return
+	case e.Type != field.ErrorTypeRequired:
+		delete(parent, name)
+	default:
+		switch s := at(schema, path); {
+		case s == nil:
+		case s.Type == "string":
+			parent[name] = ""
+		case s.Type == "array":
+			parent[name] = []any{}
+		case s.Type == "object":
+			parent[name] = map[string]any{}
 		}
 	}
-	return known, nil
+	c.lost = append(c.lost, path)
+}
+
+// holder is the mapping in which the last part of a path is, or should be; nil where that is an entry of a list.
+func holder(value any, path string) (map[string]any, string) {
+	path = strings.TrimPrefix(path, ".")
+	switch v := value.(type) {
+	case map[string]any:
+		if !strings.ContainsAny(path, ".[") {
+			return v, path
+		}
+		for end := len(path); end > 0; end = strings.LastIndexAny(path[:end], ".[") {
+			if inner, known := v[path[:end]]; known && end == len(path) {
+				return v, path
+			} else if known {
+				return holder(inner, path[end:])
+			}
+		}
+	case []any:
+		index, rest, _ := strings.Cut(strings.TrimPrefix(path, "["), "]")
+		if i, err := strconv.Atoi(index); err == nil && i < len(v) {
+			return holder(v[i], rest)
+		}
+	}
+	return nil, ""
+}
+
+// known are the kinds that there are, and in which versions.
+func known() (names, served []string, err error) {
+	definitions, err := crds.All()
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, crd := range definitions {
+		names = append(names, crd.Spec.Names.Kind)
+		for _, version := range crd.Spec.Versions {
+			served = append(served, fmt.Sprintf("%s in %s/%s", crd.Spec.Names.Kind, crd.Spec.Group, version.Name))
+		}
+	}
+	return names, served, nil
 }
 
 // unknown reports a field that the API server would drop, and the one that may be meant.
@@ -88,14 +156,15 @@ func (c *checker) unknown(s *structural.Structural, path string) {
 	parent, name := path[:max(cut, 0)], path[cut+1:]
 	if near := nearest(name, fields(s, parent)); near != "" {
 		c.add(Error, path, "there is no such field: did you mean %s?", near)
+		c.lost = append(c.lost, strings.TrimPrefix(parent+"."+near, "."))
 		return
 	}
 	c.add(Error, path, "there is no such field")
 }
 
-// fields are the names that may stand at a path.
-func fields(s *structural.Structural, path string) []string {
-	for part := range strings.FieldsFuncSeq(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' }) {
+// at is the schema at a path, nil where there is none.
+func at(s *structural.Structural, path string) *structural.Structural {
+	for _, part := range parts(path) {
 		next, known := s.Properties[part]
 		switch {
 		case known:
@@ -108,12 +177,15 @@ func fields(s *structural.Structural, path string) []string {
 			return nil
 		}
 	}
-	var names []string
-	for name := range s.Properties {
-		names = append(names, name)
+	return s
+}
+
+// fields are the names that may stand at a path.
+func fields(s *structural.Structural, path string) []string {
+	if s = at(s, path); s == nil {
+		return nil
 	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(s.Properties))
 }
 
 // nearest is the name that differs by the fewest letters, if they are few.

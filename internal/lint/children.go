@@ -1,0 +1,141 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	podutil "k8s.io/kubernetes/pkg/api/pod"
+	"k8s.io/kubernetes/pkg/apis/core"
+	defaults "k8s.io/kubernetes/pkg/apis/core/v1"
+	"k8s.io/kubernetes/pkg/apis/core/validation"
+
+	"github.com/trainyard/trainyard/internal/document"
+	"github.com/trainyard/trainyard/internal/job"
+	"github.com/trainyard/trainyard/internal/manifest"
+)
+
+// origin is where a field of a role's pod comes from: a field of an object of the file, nil where that has none for it.
+type origin func(role, path string, pod *corev1.Pod) (*document.Document, string)
+
+// checkChildren finds what the API server would refuse of what the operator makes of a job, by Kubernetes' own code. The replicas
+// of a role are alike, so its first stands for all.
+func (c *checker) checkChildren(m *manifest.Manifest, of origin) error {
+	m.Job.UID = "uid" // which only a cluster gives
+	if slices.ContainsFunc(c.problems, func(p Problem) bool { return p.Severity == Error }) {
+		m.Env = func(job.Replica) manifest.Env { return manifest.Env{} } // it is worked out for jobs that are as they should be
+	}
+	known := slices.Clone(c.problems)
+	for _, role := range m.Job.Roles {
+		if m.Job.Size(role) == 0 {
+			continue
+		}
+		pod := m.Pod(job.Replica{Role: role.Name}, 0)
+		refusals, err := podRefusals(pod)
+		if err != nil {
+			return err
+		}
+		for _, e := range refusals {
+			c.refusedChild(e, role.Name, pod, of, known)
+		}
+	}
+	if len(c.problems) > len(known) {
+		return nil // a Service has its ports and names from the pods
+	}
+	for _, name := range m.Job.Services {
+		refusals, err := serviceRefusals(m.Service(name))
+		if err != nil {
+			return err
+		}
+		for _, e := range refusals {
+			if words := wordsOn(e); !slices.ContainsFunc(known, func(p Problem) bool { return p.covers("metadata.name") }) {
+				c.add(Error, "metadata.name", "the Service %s would be refused: %s: %s", name, e.Field, words)
+			}
+		}
+	}
+	return nil
+}
+
+func (c *checker) refusedChild(e *field.Error, role string, pod *corev1.Pod, of origin, known []Problem) {
+	words := wordsOn(e)
+	doc, path := of(role, e.Field, pod)
+	if doc != nil {
+		words = asWritten(words, e, doc.Written(path))
+	}
+	switch {
+	case ofName(e.Field):
+		doc, path = c.doc, "metadata.name"
+	case doc == nil:
+		doc, path, words = c.doc, "spec.runtimeRef", fmt.Sprintf("the pods of %s would be refused: %s: %s", role, e.Field, words)
+	}
+	if doc == c.doc && (c.follows(path, words) || slices.ContainsFunc(known, func(p Problem) bool { return p.covers(path) })) {
+		return
+	}
+	c.addTo(doc, Error, path, "%s", words)
+}
+
+// covers tells whether an error has said already what is wrong with a field of a pod: it is about that, or about its role.
+func (p Problem) covers(path string) bool {
+	return p.Severity == Error && within(path, p.Path) && (within(p.Path, path) || len(parts(p.Path)) >= len(parts("spec.roles.role")))
+}
+
+// ofName tells whether a field of a pod is made from the job's name.
+func ofName(path string) bool {
+	return path == "metadata.name" || path == "spec.hostname" || path == "spec.subdomain"
+}
+
+func podRefusals(pod *corev1.Pod) (field.ErrorList, error) {
+	defaults.SetObjectDefaults_Pod(pod)
+	internal := &core.Pod{}
+	if err := defaults.Convert_v1_Pod_To_core_Pod(pod, internal, nil); err != nil {
+		return nil, fmt.Errorf("reading pod %s: %w", pod.Name, err)
+	}
+	options := podutil.GetValidationOptionsFromPodSpecAndMeta(&internal.Spec, nil, &internal.ObjectMeta, nil)
+	options.ResourceIsPod = true
+	refusals := validation.ValidatePodCreate(internal, options)
+	return slices.DeleteFunc(refusals, func(e *field.Error) bool { return copied(e, refusals) }), nil
+}
+
+// copied tells whether a request is refused only because it was taken from the limit, which is refused, too.
+func copied(e *field.Error, refusals field.ErrorList) bool {
+	limit := strings.Replace(e.Field, ".resources.requests[", ".resources.limits[", 1)
+	return limit != e.Field && slices.ContainsFunc(refusals, func(other *field.Error) bool { return other.Field == limit && other.Detail == e.Detail })
+}
+
+func serviceRefusals(service *corev1.Service) (field.ErrorList, error) {
+	service.Spec.ClusterIPs = []string{service.Spec.ClusterIP} // as the API server completes it
+	defaults.SetObjectDefaults_Service(service)
+	internal := &core.Service{}
+	if err := defaults.Convert_v1_Service_To_core_Service(service, internal, nil); err != nil {
+		return nil, fmt.Errorf("reading Service %s: %w", service.Name, err)
+	}
+	return validation.ValidateServiceCreate(internal), nil
+}
+
+// wordsOn are the API server's words on a field, or plainer ones where they alone do not tell what to do.
+func wordsOn(e *field.Error) string {
+	switch {
+	case e.Type == field.ErrorTypeNotFound && strings.Contains(e.Field, ".volumeMounts["):
+		return fmt.Sprintf("there is no volume %v: add it to volumes", e.BadValue)
+	case e.Type == field.ErrorTypeRequired && e.Detail == "":
+		return "it is missing: add it"
+	}
+	words, _, _ := strings.Cut(strings.TrimPrefix(e.ErrorBody(), "Invalid value: "), " (e.g. ") // then come examples, and a regular expression
+	return strings.TrimPrefix(words, `"": `)                                                    // where the value says nothing
+}
+
+// asWritten names a value as it stands in the file, not as it was understood.
+func asWritten(words string, e *field.Error, written string) string {
+	quantity, isQuantity := e.BadValue.(resource.Quantity)
+	switch {
+	case written == "":
+	case e.Type == field.ErrorTypeRequired:
+		return written + " counts as nothing here: use another value"
+	case isQuantity:
+		return strings.Replace(words, quantity.String(), written, 1)
+	}
+	return words
+}
