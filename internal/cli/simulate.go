@@ -13,6 +13,9 @@ import (
 	"github.com/trainyard/trainyard/internal/simulation"
 )
 
+// usualTraining is how long a replica trains where nobody says so.
+const usualTraining = 10 * time.Minute
+
 // simulate is `trainyard simulate`: the life of a job under its run policy, in a moment and without a cluster.
 type simulate struct {
 	file, script, output string
@@ -31,7 +34,8 @@ What happens is said in sentences, as arguments or one a line in a file (--scrip
 
 ` + simulation.Grammar + `
 
-A replica to which nothing happens trains for --trains and exits 0.`,
+A replica to which nothing happens trains for --trains and exits 0: for 10 minutes where it is not said, or for half the job's
+deadline where that is less.`,
 		Example: `  trainyard simulate -f job.yaml 'worker-1 exits 1 after 10m' --trains 1h`,
 		RunE:    func(cmd *cobra.Command, args []string) error { return s.run(cmd, args) },
 	}
@@ -39,7 +43,8 @@ A replica to which nothing happens trains for --trains and exits 0.`,
 	flags := cmd.Flags()
 	flags.StringVar(&s.script, "script", "", `a file of sentences; "-" reads standard input`)
 	flags.StringVarP(&s.output, "output", "o", "text", "text, json with times in seconds, or svg for a picture")
-	flags.DurationVar(&s.pace.Trains, "trains", 10*time.Minute, "how long a replica trains until it is done")
+	flags.DurationVar(&s.pace.Trains, "trains", usualTraining, "how long a replica trains until it is done")
+	flags.Lookup("trains").DefValue = "10m, or half the deadline"
 	flags.DurationVar(&s.pace.Starts, "starts", 2*time.Second, "how long a pod takes to start")
 	flags.DurationVar(&s.pace.Stops, "stops", time.Second, "how long a pod takes to stop")
 	flags.DurationVar(&s.pace.Limit, "limit", 7*24*time.Hour, "when to stop looking")
@@ -62,6 +67,9 @@ func (s *simulate) run(cmd *cobra.Command, sentences []string) error {
 	j, err := oneJob(cmd, s.file)
 	if err != nil {
 		return err
+	}
+	if deadline := j.Job.Policy.ActiveDeadlineSeconds; deadline != nil && !cmd.Flags().Changed("trains") {
+		s.pace.Trains = min(usualTraining, time.Duration(*deadline)*time.Second/2)
 	}
 	described := simulation.Describe(j.Job) // before it is scaled
 	life, err := simulation.Live(j.Manifest, script, s.pace)

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -155,8 +156,20 @@ func (h *Happening) sensible() error {
 	return nil
 }
 
-// Check tells whether the job has all those the script speaks of.
+// Check tells whether the job has all those the script speaks of, and stands still where it is resumed.
 func (s Script) Check(j job.Job) error {
+	suspended := j.Policy.Suspend
+	for _, h := range slices.SortedStableFunc(slices.Values(s), func(a, b Happening) int { return cmp.Compare(a.At, b.At) }) {
+		switch h.What {
+		case Suspend:
+			suspended = true
+		case Resume:
+			if !suspended {
+				return fmt.Errorf("job is resumed at %s: it is not suspended then, so suspend it before or leave this out", short(h.At))
+			}
+			suspended = false
+		}
+	}
 	for _, h := range s {
 		switch h.What {
 		case Suspend, Resume, Down:
