@@ -197,7 +197,7 @@ func TestMistakesOnACluster(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	file := filepath.Join(t.TempDir(), "job.yaml")
-	write(t, file, strings.Replace(job("Wrong.Name", 1, "true"), "backoffLimit: 1", "backoffLimit: -1", 1))
+	write(t, file, strings.Replace(job("wrong", 1, "true"), "backoffLimit: 1", "backoffLimit: -1", 1))
 	d.expect(d.types("submit", "-f", file), 2, "spec.runPolicy.backoffLimit")
 	for _, row := range []struct {
 		args []string

@@ -1,8 +1,12 @@
 package cli
 
 import (
+	"fmt"
+	"slices"
+
 	"github.com/spf13/cobra"
 
+	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
 	"github.com/trainyard/trainyard/internal/conversion"
 	"github.com/trainyard/trainyard/internal/document"
 )
@@ -23,15 +27,6 @@ made from. What was changed, what behaves differently and what could not be carr
 	return cmd
 }
 
-// conversions make of an object what it is to be.
-var conversions = map[string]func(*document.Document) ([]*document.Document, []conversion.Note, error){
-	"v1": func(doc *document.Document) ([]*document.Document, []conversion.Note, error) {
-		notes, err := conversion.ToV1(doc)
-		return []*document.Document{doc}, notes, err
-	},
-	"trainjob": conversion.ToTrainJob,
-}
-
 func convert(cmd *cobra.Command, file, to string) error {
 	if err := choice("to", to, "v1", "trainjob"); err != nil {
 		return err
@@ -40,12 +35,24 @@ func convert(cmd *cobra.Command, file, to string) error {
 	if err != nil {
 		return err
 	}
+	if !slices.ContainsFunc(docs, conversion.Converts) {
+		return usageError{fmt.Errorf("nothing to convert in %s: %s", file, whyNot(docs))}
+	}
 	notes := &printer{Writer: cmd.ErrOrStderr()}
 	var converted []*document.Document
 	for _, doc := range docs {
-		become, said, err := conversions[to](doc)
+		said, err := conversion.ToV1(doc)
 		if err != nil {
 			return badFile(err)
+		}
+		if err := sound(cmd.Context(), file, []*document.Document{doc}, certain); err != nil { // the lines are still those of the file
+			return err
+		}
+		become := []*document.Document{doc}
+		if to == "trainjob" {
+			if become, said, err = conversion.ToTrainJob(doc); err != nil {
+				return badFile(err)
+			}
 		}
 		converted = append(converted, become...)
 		for _, n := range said {
@@ -59,4 +66,14 @@ func convert(cmd *cobra.Command, file, to string) error {
 	out := &printer{Writer: cmd.OutOrStdout()}
 	out.printf("%s", text)
 	return out.err
+}
+
+// whyNot says why none of the objects is converted.
+func whyNot(docs []*document.Document) string {
+	for _, doc := range docs {
+		if gvk := doc.Object.GroupVersionKind(); gvk.Group == kubeflowv1.GroupVersion.Group {
+			return gvk.Kind + " is not served: the kinds that are converted are PyTorchJob and TFJob"
+		}
+	}
+	return "it has no PyTorchJob and no TFJob"
 }

@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/trainyard/trainyard/internal/document"
 	"github.com/trainyard/trainyard/internal/kinds"
+	"github.com/trainyard/trainyard/internal/lint"
 	"github.com/trainyard/trainyard/internal/manifest"
 	"github.com/trainyard/trainyard/internal/runtimes"
 )
@@ -46,16 +49,23 @@ type jobOfFile struct {
 	*manifest.Manifest
 }
 
-// readJobs reads the jobs among the objects of a file. There must be one.
+// readJobs reads the jobs among the objects of a file, for what is done without a cluster. There must be one, and no errors.
 func readJobs(cmd *cobra.Command, file string) ([]jobOfFile, error) {
 	docs, err := readFile(cmd, file)
 	if err != nil {
 		return nil, err
 	}
-	return jobsAmong(file, docs)
+	return jobsAmong(cmd.Context(), file, docs, func(p lint.Problem) bool { return p.Severity == lint.Error })
 }
 
-func jobsAmong(file string, docs []*document.Document) ([]jobOfFile, error) {
+// jobsAmong reads the jobs of a file in which there is none of the problems for which it is refused.
+func jobsAmong(ctx context.Context, file string, docs []*document.Document, refused func(lint.Problem) bool) ([]jobOfFile, error) {
+	if !slices.ContainsFunc(docs, func(doc *document.Document) bool { return kindOf(doc) != nil }) {
+		return nil, usageError{fmt.Errorf("%s has no training job in it: the kinds are %s", file, strings.Join(kindNames(), ", "))}
+	}
+	if err := sound(ctx, file, docs, refused); err != nil {
+		return nil, err
+	}
 	var jobs []jobOfFile
 	for _, doc := range docs {
 		kind := kindOf(doc)
@@ -68,10 +78,24 @@ func jobsAmong(file string, docs []*document.Document) ([]jobOfFile, error) {
 		}
 		jobs = append(jobs, job)
 	}
-	if len(jobs) == 0 {
-		return nil, usageError{fmt.Errorf("%s has no training job in it: the kinds are %s", file, strings.Join(kindNames(), ", "))}
-	}
 	return jobs, nil
+}
+
+// certain tells whether any cluster would refuse an object for a problem.
+func certain(p lint.Problem) bool { return p.Severity == lint.Error && !p.Depends }
+
+// sound refuses objects for the first of their problems for which they are refused.
+func sound(ctx context.Context, file string, docs []*document.Document, refused func(lint.Problem) bool) error {
+	problems, _, err := lint.Documents(ctx, docs)
+	if err != nil {
+		return err
+	}
+	for _, p := range problems {
+		if refused(p) {
+			return usageError{fmt.Errorf("%s; `trainyard lint -f %s` lists all", strings.Replace(p.String(), " error:", "", 1), file)}
+		}
+	}
+	return nil
 }
 
 // kindOf is the kind of a document, nil if it is no training job.
@@ -99,7 +123,7 @@ func readJob(doc *document.Document, kind kinds.Kind, file []*document.Document)
 		return jobOfFile{}, &document.Error{File: doc.File, Line: doc.Node.Line, Err: err}
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(doc.Object.Object, obj); err != nil {
-		return wrong(fmt.Errorf("%w; `trainyard lint -f %s` says where", err, doc.File))
+		return wrong(err)
 	}
 	if obj.GetNamespace() == "" {
 		obj.SetNamespace(metav1.NamespaceDefault)
@@ -116,20 +140,25 @@ func readJob(doc *document.Document, kind kinds.Kind, file []*document.Document)
 	return jobOfFile{doc, kind, kind.Read(obj)}, nil
 }
 
-// oneJob is the only job of a file.
+// oneJob is the only job of a file, for what is done without a cluster.
 func oneJob(cmd *cobra.Command, file string) (jobOfFile, error) {
-	docs, err := readFile(cmd, file)
+	jobs, err := readJobs(cmd, file)
 	if err != nil {
 		return jobOfFile{}, err
 	}
-	return onlyJob(cmd, file, docs)
+	return only(cmd, file, jobs)
 }
 
+// onlyJob is the only job among objects that a cluster is to judge.
 func onlyJob(cmd *cobra.Command, file string, docs []*document.Document) (jobOfFile, error) {
-	jobs, err := jobsAmong(file, docs)
+	jobs, err := jobsAmong(cmd.Context(), file, docs, certain)
 	if err != nil {
 		return jobOfFile{}, err
 	}
+	return only(cmd, file, jobs)
+}
+
+func only(cmd *cobra.Command, file string, jobs []jobOfFile) (jobOfFile, error) {
 	if len(jobs) > 1 {
 		return jobOfFile{}, usageError{fmt.Errorf("%s has %d training jobs in it, and `%s` takes one", file, len(jobs), cmd.CommandPath())}
 	}

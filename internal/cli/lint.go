@@ -27,8 +27,8 @@ func lintCommand() *cobra.Command {
 		Short: "Find every problem of a manifest, with line numbers",
 		Long: `Find every problem of a manifest, with line numbers. No cluster is needed.
 
-Errors are what an API server would refuse, by its own rules. Warnings are what it would accept and you may not
-have meant. The exit code is 1 where there is an error.`,
+Errors are what an API server would refuse, of the job or of the pods and Services that are made for it, by its own
+rules. Warnings are what it would accept and you may not have meant. The exit code is 1 where there is an error.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return l.run(cmd) },
 	}

@@ -48,14 +48,8 @@ func (r *render) run(cmd *cobra.Command) error {
 	}
 	var children []runtime.Object
 	for _, j := range jobs {
-		lack := j.Job.Missing + j.Job.Misfit
-		if lack == "" && len(replicasOf(j.Job)) == 0 {
-			if lack, err = objection(cmd.Context(), j.Object); err != nil {
-				return err
-			}
-		}
-		if lack != "" {
-			return usageError{fmt.Errorf("%s cannot be rendered: %s", j.Job.Name, lack)}
+		if j.Job.Missing != "" {
+			return usageError{fmt.Errorf("%s cannot be rendered: %s", j.Job.Name, j.Job.Missing)}
 		}
 		if j.Job.UID == "" {
 			j.Job.UID = "<the job's UID>"

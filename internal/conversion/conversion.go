@@ -45,13 +45,27 @@ type converter struct {
 	notes []Note
 }
 
-// ToV1 rewrites an object in place and tells what it did. Objects that are no training jobs are left as they are.
-func ToV1(doc *document.Document) ([]Note, error) {
-	k, known := kinds[doc.Object.GetKind()]
-	if !known || doc.Object.GroupVersionKind().Group != kubeflowv1.GroupVersion.Group {
-		return nil, nil
+// Converts tells whether an object is one that can be converted.
+func Converts(doc *document.Document) bool {
+	_, known := kinds[doc.Object.GetKind()]
+	return known && doc.Object.GroupVersionKind().Group == kubeflowv1.GroupVersion.Group
+}
+
+// leave says of a job of another kind that it is left as it is. Of other objects that goes without saying.
+func (c *converter) leave() []Note {
+	if gvk := c.doc.Object.GroupVersionKind(); gvk.Group == kubeflowv1.GroupVersion.Group {
+		c.note("kind", "%s is not served: it is left as it is", gvk.Kind)
 	}
+	return c.notes
+}
+
+// ToV1 rewrites an object in place and tells what it did. Objects that are not converted are left as they are.
+func ToV1(doc *document.Document) ([]Note, error) {
 	c := &converter{doc: doc}
+	if !Converts(doc) {
+		return c.leave(), nil
+	}
+	k := kinds[doc.Object.GetKind()]
 	if !slices.Contains(versions, doc.Object.GetAPIVersion()) {
 		return nil, c.refuse("apiVersion", "the layout of %s is not known: those of %s are", doc.Object.GetAPIVersion(), strings.Join(versions, ", "))
 	}
@@ -59,7 +73,21 @@ func ToV1(doc *document.Document) ([]Note, error) {
 		return nil, err
 	}
 	slices.SortStableFunc(c.notes, func(a, b Note) int { return a.Line - b.Line })
-	return c.notes, nil
+	return c.notes, c.reread()
+}
+
+// reread makes the object what its text says now.
+func (c *converter) reread() error {
+	text, err := Write([]*document.Document{c.doc})
+	if err != nil {
+		return err
+	}
+	docs, err := document.Parse(c.doc.File, text)
+	if err != nil {
+		return err
+	}
+	c.doc.Object = docs[0].Object
+	return nil
 }
 
 func (c *converter) convert(k kind) error {

@@ -24,9 +24,9 @@ import (
 // are left as they are.
 func ToTrainJob(doc *document.Document) ([]*document.Document, []Note, error) {
 	c := &converter{doc: doc}
-	switch _, known := kinds[doc.Object.GetKind()]; {
-	case !known || doc.Object.GroupVersionKind().Group != kubeflowv1.GroupVersion.Group:
-		return []*document.Document{doc}, nil, nil
+	switch {
+	case !Converts(doc):
+		return []*document.Document{doc}, c.leave(), nil
 	case doc.Object.GetKind() != kubeflowv1.PyTorchJobKind:
 		return nil, nil, c.refuse("kind", "a %s has no counterpart among TrainJobs: only a PyTorchJob has", doc.Object.GetKind())
 	}
@@ -45,12 +45,8 @@ func (c *converter) readPyTorchJob() (*kubeflowv1.PyTorchJob, error) {
 	if _, err := ToV1(c.doc); err != nil { // what it notes is of a layout on the way
 		return nil, err
 	}
-	text, err := Write([]*document.Document{c.doc})
-	if err != nil {
-		return nil, err
-	}
 	old := &kubeflowv1.PyTorchJob{}
-	if err := yaml.UnmarshalStrict([]byte(text), old); err != nil {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(c.doc.Object.Object, old, true); err != nil {
 		return nil, c.refuse("", "%w; `trainyard lint -f %s` says where", err, c.doc.File)
 	}
 	if len(old.Spec.PyTorchReplicaSpecs) == 0 {

@@ -53,6 +53,7 @@ func (c *checker) checkChildren(m *manifest.Manifest, of origin) error {
 		for _, e := range refusals {
 			if words := wordsOn(e); !slices.ContainsFunc(known, func(p Problem) bool { return p.covers("metadata.name") }) {
 				c.add(Error, "metadata.name", "the Service %s would be refused: %s: %s", name, e.Field, words)
+				c.depends()
 			}
 		}
 	}
@@ -75,6 +76,7 @@ func (c *checker) refusedChild(e *field.Error, role string, pod *corev1.Pod, of 
 		return
 	}
 	c.addTo(doc, Error, path, "%s", words)
+	c.depends()
 }
 
 // covers tells whether an error has said already what is wrong with a field of a pod: it is about that, or about its role.

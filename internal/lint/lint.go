@@ -40,6 +40,8 @@ type Problem struct {
 	// Path is the field; empty where the problem is the file's.
 	Path    string `json:"path,omitempty"`
 	Message string `json:"message"`
+	// Depends is set where a cluster may know better, by its webhooks, runtimes and kinds.
+	Depends bool `json:"-"`
 }
 
 func (p Problem) String() string {
@@ -64,6 +66,15 @@ func Check(ctx context.Context, file, text string) (problems []Problem, jobs int
 		}
 		problems = append(problems, p)
 	}
+	more, jobs, err := Documents(ctx, docs)
+	if err != nil {
+		return nil, 0, err
+	}
+	return sorted(append(problems, more...)), jobs, nil
+}
+
+// Documents finds the problems of objects that have been read.
+func Documents(ctx context.Context, docs []*document.Document) (problems []Problem, jobs int, err error) {
 	for _, doc := range docs {
 		c := &checker{doc: doc, file: docs}
 		isJob, err := c.check(ctx)
@@ -75,12 +86,13 @@ func Check(ctx context.Context, file, text string) (problems []Problem, jobs int
 		}
 		problems = append(problems, c.problems...)
 	}
-	slices.SortStableFunc(problems, func(a, b Problem) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Path, b.Path)) })
-	return once(problems), jobs, nil
+	return sorted(problems), jobs, nil
 }
 
-// once leaves one of several problems that are said of one text: an anchor is read wherever it is used, a runtime for every job.
-func once(problems []Problem) []Problem {
+// sorted are problems by their lines, and one of several that are said of one text: an anchor is read wherever it is used, a runtime
+// for every job.
+func sorted(problems []Problem) []Problem {
+	slices.SortStableFunc(problems, func(a, b Problem) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Path, b.Path)) })
 	type place struct {
 		line           int
 		field, message string
@@ -124,6 +136,9 @@ func (c *checker) addTo(doc *document.Document, severity Severity, path, format 
 		File: doc.File, Line: doc.Line(path), Severity: severity, Path: path, Message: fmt.Sprintf(format, args...),
 	})
 }
+
+// depends marks the last problem as one of which a cluster may know better.
+func (c *checker) depends() { c.problems[len(c.problems)-1].Depends = true }
 
 func (c *checker) warn(path, format string, args ...any) {
 	if message := fmt.Sprintf(format, args...); !c.follows(path, message) {

@@ -33,6 +33,7 @@ func (c *checker) adviseRuntime(kind kinds.Kind, tj *trainer.TrainJob) error {
 	if m.Job.Misfit != "" {
 		if path := "spec.runtimeRef"; !c.follows(path, m.Job.Misfit) {
 			c.add(Error, path, "the job would fail at once: %s", m.Job.Misfit)
+			c.depends()
 		}
 		return nil
 	}

@@ -36,6 +36,7 @@ func (c *checker) check(ctx context.Context) (isJob bool, err error) {
 		} else {
 			c.add(Error, "kind", "there is no %s in %s: there is %s", gvk.Kind, gvk.GroupVersion(), strings.Join(served, ", "))
 		}
+		c.depends()
 		return false, nil
 	}
 	return !strings.HasSuffix(gvk.Kind, "Runtime"), c.admit(ctx, gate)
