@@ -25,8 +25,8 @@ func TestATrainJobIsServedAsAnyOtherJob(t *testing.T) {
 
 	waits := fmt.Sprintf("kind: TrainJob\napiVersion: trainer.kubeflow.org/v1alpha1\nmetadata: {name: waits, namespace: %s}\nspec: {runtimeRef: {name: none-such}}", d.Namespace)
 	d.Apply(waits)
-	d.Await("which does not exist", "get", "trainjob", "waits", "-o", "jsonpath={.status.message}")
-	d.expect(d.types("why", "waits"), 0, "waiting for the ClusterTrainingRuntime none-such, which does not exist")
+	d.Await("does not exist", "get", "trainjob", "waits", "-o", "jsonpath={.status.message}")
+	d.expect(d.types("why", "waits"), 0, "It waits: the ClusterTrainingRuntime none-such does not exist")
 	d.expect(d.types("suspend", "waits"), 0, "waits is suspended")
 	d.expect(d.types("scale", "waits", "2"), 0, "waits is scaled to 2")
 	d.expect(d.types("resume", "waits"), 0, "waits is resumed")

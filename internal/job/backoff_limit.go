@@ -16,7 +16,7 @@ func (p *pass) backoffLimitExceeded() *verdict {
 	if culprit == nil {
 		return p.fails(ReasonBackoffLimit, "backoffLimit %d is used up", *limit)
 	}
-	return p.fails(ReasonBackoffLimit, "%s; backoffLimit %d is used up%s", culprit, *limit, lastWords(culprit))
+	return p.fails(ReasonBackoffLimit, "%s; backoffLimit %d is used up", culprit, *limit).of(culprit)
 }
 
 // granted is the number of retries with the incidents of this pass. The failure that ends the job is not retried.

@@ -55,9 +55,9 @@ func (p *pass) message() string {
 	case p.waits != "":
 		return p.waits
 	case len(p.outdated) > 0:
-		return fmt.Sprintf("waiting for the pods of the attempt before %d to stop", s.Attempt)
+		return "the pods of the attempt before are stopping"
 	case p.Now.Before(s.NotBefore):
-		return fmt.Sprintf("waiting out the restart delay of retry %d", s.Retries)
+		return fmt.Sprintf("the restart delay of retry %d is not over", s.Retries)
 	}
 	for _, r := range p.replicas {
 		if why := p.holds(r); why != "" {
@@ -84,7 +84,7 @@ func (p *pass) holds(r replica) string {
 	case p.strangers[p.Job.PodName(r.Replica)]:
 		return "a pod of that name belongs to something else"
 	case rec != nil && p.Now.Before(rec.NotBefore):
-		return "its restart delay"
+		return "its restart delay is not over"
 	default:
 		return p.awaits(r.role)
 	}

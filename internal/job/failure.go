@@ -156,6 +156,24 @@ func (f *Failure) String() string {
 	return fmt.Sprintf("%s (%s) %s", f.Replica, where, how)
 }
 
+// lastWords are what a sentence about a failure ends with: the last line of the replica's log, or what was said by whoever
+// disrupted it. All that is known of either stays in Message.
+func (f *Failure) lastWords() string {
+	if f == nil || strings.TrimSpace(f.Message) == "" {
+		return ""
+	}
+	lines := strings.FieldsFunc(f.Message, func(r rune) bool { return r == '\n' || r == '\r' }) // a progress bar returns to its beginning
+	lines = slices.DeleteFunc(lines, func(line string) bool { return strings.TrimSpace(line) == "" })
+	words := []rune(strings.TrimSpace(lines[len(lines)-1]))
+	if len(words) > 120 {
+		words = append(words[:119], '…')
+	}
+	if f.Class == Disruption {
+		return ": " + string(words)
+	}
+	return "; it last said: " + string(words)
+}
+
 func signalName(signal int32) string {
 	names := map[int32]string{1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE",
 		9: "SIGKILL", 10: "SIGUSR1", 11: "SIGSEGV", 13: "SIGPIPE", 14: "SIGALRM", 15: "SIGTERM"}

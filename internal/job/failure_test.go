@@ -1,6 +1,7 @@
 package job
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -101,5 +102,50 @@ func TestLastWordsAreCut(t *testing.T) {
 	f := readPod(pod, Replica{"Worker", 0}, "pytorch").failure
 	if n := len(f.Message); n > 1030 || f.Message[n-7:] != "the end" {
 		t.Errorf("%d bytes, ending in %q", n, f.Message[n-10:])
+	}
+}
+
+// A sentence about a failure ends with one line of what was said, and says whose words they are.
+func TestASentenceTellsOneLineOfTheLastWords(t *testing.T) {
+	banner := "WARNING:torch.distributed.run:\n*****\nSetting OMP_NUM_THREADS"
+	for _, row := range []struct {
+		sentence string
+		failure  *Failure
+		want     string
+	}{
+		{"nobody failed", nil, ""},
+		{"it said nothing", &Failure{}, ""},
+		{"nor are empty lines words", &Failure{Message: " \n\n"}, ""},
+		{"the last line of a traceback names the error", &Failure{Message: "Traceback:\n  File \"train.py\"\nValueError: no data\n\n"}, "; it last said: ValueError: no data"},
+		{"the last state of a progress bar", &Failure{Message: banner + "\nstep 1 of 9\rstep 2 of 9\r\n"}, "; it last said: step 2 of 9"},
+		{"a long line is cut", &Failure{Message: "é" + strings.Repeat("x", 200)}, "; it last said: é" + strings.Repeat("x", 118) + "…"},
+		{"who disrupts a pod says why", &Failure{Class: Disruption, Message: "The node was low on memory"}, ": The node was low on memory"},
+	} {
+		t.Run(row.sentence, func(t *testing.T) {
+			if got := row.failure.lastWords(); got != row.want {
+				t.Errorf("got  %q\nwant %q", got, row.want)
+			}
+		})
+	}
+}
+
+// The whole of the last words is kept in one place; the sentences have a line of them, the ledger of attempts none.
+func TestLastWordsStandInOnePlace(t *testing.T) {
+	said := "epoch 3\nloading\nValueError: no data"
+	w := started(t, demo(0, func(j *Job) { j.Roles[0].RestartPolicy = RestartNever }))
+	w.now = w.now.Add(time.Minute)
+	w.exit(w.pods["demo-master-0"], 1, "Error", said)
+	d := decide(w)
+	sentence := "failed: Master 0 (pod demo-master-0 on node n1) exited with code 1; restartPolicy Never does not restart it"
+	event := d.Events[0].Message
+	for _, row := range []struct{ where, got, want string }{
+		{"the last failure", d.Status.LastFailure.Message, said},
+		{"the ledger", d.Status.Attempts[0].Message, sentence},
+		{"the condition", d.Status.condition(Failed).Message, "PyTorchJob demo " + sentence + "; it last said: ValueError: no data."},
+		{"the event", event, d.Status.condition(Failed).Message},
+	} {
+		if row.got != row.want {
+			t.Errorf("%s says %q\nwant %q", row.where, row.got, row.want)
+		}
 	}
 }

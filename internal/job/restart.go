@@ -163,11 +163,11 @@ func (p *pass) restart() {
 		}
 	}
 	if !culprit.retry {
-		p.say(true, "Lost", "goes on: "+culprit.String()+" and is not replaced"+lastWords(culprit.Failure))
+		p.say(true, "Lost", "goes on: "+culprit.String()+" and is not replaced"+culprit.lastWords())
 		return
 	}
 	p.tell(JobsRestarted)
-	p.restarts(why + lastWords(culprit.Failure))
+	p.restarts(why + culprit.lastWords())
 }
 
 // nth says what a restart costs.

@@ -39,20 +39,13 @@ func (p *pass) notRetryable() *verdict {
 		}
 		policy := "restartPolicy " + string(i.role.RestartPolicy) + " does not restart it"
 		if !p.expendable(i.role.Name) {
-			return p.fails(ReasonFailed, "%s; %s%s", i.Failure, policy, lastWords(i.Failure))
+			return p.fails(ReasonFailed, "%s; %s", i.Failure, policy).of(i.Failure)
 		}
 		lost++
 		if left := p.Job.Size(*i.role) - lost; left < p.Job.Elastic.Min {
-			return p.fails(ReasonFailed, "%s; %s, and minReplicas %[4]d needs more than the %[3]d that are left%[5]s",
-				i.Failure, policy, left, p.Job.Elastic.Min, lastWords(i.Failure))
+			return p.fails(ReasonFailed, "%s; %s, and minReplicas %[4]d needs more than the %[3]d that are left",
+				i.Failure, policy, left, p.Job.Elastic.Min).of(i.Failure)
 		}
 	}
 	return nil
-}
-
-func lastWords(f *Failure) string {
-	if f.Message == "" {
-		return ""
-	}
-	return ": " + tail(f.Message, 256)
 }

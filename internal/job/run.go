@@ -147,7 +147,7 @@ func (p *pass) needServices() bool {
 		switch {
 		case have[name]:
 		case p.strangers["service "+name]:
-			p.wait("the Service %s belongs to something else; waiting for it to go", name)
+			p.wait("the Service %s belongs to something else", name)
 			free = false
 		default:
 			p.CreateServices = append(p.CreateServices, name)

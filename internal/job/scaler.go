@@ -26,7 +26,7 @@ func (p *pass) keepScaler() {
 	case have == nil:
 		p.Decision.Scaler = CreateScaler
 	case !owned(have, p.Job) || have.DeletionTimestamp != nil:
-		p.wait("the HorizontalPodAutoscaler %s belongs to something else; waiting for it to go", have.Name)
+		p.wait("the HorizontalPodAutoscaler %s belongs to something else", have.Name)
 	case !equality.Semantic.DeepEqual(have.Spec.MinReplicas, want.MinReplicas) || have.Spec.MaxReplicas != want.MaxReplicas ||
 		!equality.Semantic.DeepEqual(have.Spec.Metrics, want.Metrics):
 		p.Decision.Scaler = UpdateScaler

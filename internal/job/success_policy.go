@@ -28,7 +28,7 @@ func (p *pass) succeeded() *verdict {
 	if !p.roleSucceeded() {
 		return nil
 	}
-	return &verdict{Succeeded, ReasonSucceeded, "is successfully completed"}
+	return &verdict{end: Succeeded, reason: ReasonSucceeded, message: "is successfully completed"}
 }
 
 func (p *pass) roleSucceeded() bool {

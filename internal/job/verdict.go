@@ -7,6 +7,7 @@ type verdict struct {
 	end     ConditionType // Succeeded or Failed
 	reason  string        // why the last attempt ended
 	message string
+	culprit *Failure // whose last words are told with it, if anyone's
 }
 
 // verdict answers whether the job has ended, in this order:
@@ -46,10 +47,16 @@ func (p *pass) end(v verdict) {
 	} else {
 		p.tell(JobsFailed)
 	}
-	p.becomes(v.end, v.message)
+	p.becomes(v.end, v.message+v.culprit.lastWords())
 }
 
 // fails is a verdict of failure with a sentence that says by which rule.
 func (p *pass) fails(reason, format string, args ...any) *verdict {
-	return &verdict{Failed, reason, fmt.Sprintf("failed: "+format, args...)}
+	return &verdict{end: Failed, reason: reason, message: fmt.Sprintf("failed: "+format, args...)}
+}
+
+// of names the failure that a verdict is about.
+func (v *verdict) of(f *Failure) *verdict {
+	v.culprit = f
+	return v
 }

@@ -68,7 +68,7 @@ func (Kind) Read(obj manifest.Object) *manifest.Manifest {
 		},
 	}
 	if tj.Status.Runtime == nil {
-		m.Job.Missing = fmt.Sprintf("waiting for the %s, which does not exist", runtimeOf(tj))
+		m.Job.Missing = fmt.Sprintf("the %s does not exist", runtimeOf(tj))
 	} else if err := build(m, tj); err != nil {
 		m.Job.Misfit = err.Error()
 	}
