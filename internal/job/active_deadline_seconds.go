@@ -13,5 +13,25 @@ func (p *pass) deadlineExceeded() *verdict {
 		return nil
 	}
 	p.measure(DeadlineLateness, p.Now.Sub(due))
+	if why := p.hindrance(); why != "" {
+		return p.fails(ReasonDeadlineExceeded, "it was active longer than activeDeadlineSeconds %d allows, and was not running: %s", *seconds, why)
+	}
 	return p.fails(ReasonDeadlineExceeded, "it was active longer than activeDeadlineSeconds %d allows", *seconds)
+}
+
+// hindrance is what keeps the job from running at this moment, as far as that is known. What stands in the way of a pod
+// that is not there is what the pass before has met.
+func (p *pass) hindrance() string {
+	if p.trains() {
+		return ""
+	}
+	if why := p.message(); why != "" {
+		return why
+	}
+	for _, r := range p.replicas {
+		if r.pod == nil && !p.done(r.Replica) && !p.isLost(r.Replica) {
+			return p.Observed.Status.Message
+		}
+	}
+	return ""
 }
