@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/trainyard/trainyard/internal/testing/local"
 )
@@ -113,11 +114,38 @@ func TestLookingAtJobs(t *testing.T) {
 	d.expect(d.types("suspend", "demo"), 0, "demo is suspended")
 	d.expect(d.types("wait", "demo", "--for=suspended"), 0)
 	d.expect(d.types("why", "demo"), 0, "`trainyard resume demo` lets it run")
+	d.Eventually("that is noted", func() error { return found(d.types("events", "demo").Stdout, "is suspended") })
+	d.goesForward(d.types("events", "demo").Stdout, "is created", "is suspended")
 	d.expect(d.types("resume", "demo"), 0, "demo is resumed")
 	d.expect(d.types("scale", "demo", "1"), 0, "demo is scaled to 1")
 	d.Eventually("one replica is ready", func() error { return found(d.types("get", "demo").Stdout, "Running", "1/1") })
 	d.expect(d.types("delete", "demo"), 0, "demo is deleted")
 	d.expect(d.types("get"), 0, "There are no jobs in namespace")
+}
+
+// goesForward checks that the times of a timeline never go back, and that these things are told in this order, the first
+// of them first of all.
+func (d desk) goesForward(timeline string, things ...string) {
+	d.Helper()
+	last := time.Duration(0)
+	for n, line := range strings.Split(strings.TrimSpace(timeline), "\n") {
+		at, err := time.ParseDuration(strings.TrimPrefix(strings.Fields(line)[0], "+"))
+		if err != nil || at < last {
+			d.Errorf("%q goes back: %v", line, err)
+		}
+		last = at
+		if len(things) > 0 && strings.Contains(line, things[0]) {
+			things = things[1:]
+		} else if n == 0 {
+			d.Errorf("it begins with %q", line)
+		}
+	}
+	if len(things) > 0 {
+		d.Errorf("no %q, or not where it belongs", things)
+	}
+	if d.Failed() {
+		d.Log(timeline)
+	}
 }
 
 // A Worker that holds memory and one that computes.

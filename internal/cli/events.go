@@ -1,11 +1,15 @@
 package cli
 
 import (
+	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/trainyard/trainyard/internal/story"
+	"github.com/trainyard/trainyard/internal/yard"
 )
 
 func eventsCommand() *cobra.Command {
@@ -25,18 +29,10 @@ func eventsCommand() *cobra.Command {
 				return t.explain(err)
 			}
 			out := &printer{Writer: cmd.OutOrStdout()}
-			began := j.Object.GetCreationTimestamp().Time
 			for _, e := range events {
-				if !all && e.Kind == "Pod" && e.Type == "Normal" && (e.Reason == "Pulling" || e.Reason == "Pulled" || e.Reason == "Created") {
-					continue
+				if all || !ordinary(e) {
+					out.printf("%s\n", eventLine(j, e))
 				}
-				mark := " "
-				if e.Type == "Warning" {
-					mark = "!"
-				}
-				who := strings.TrimPrefix(e.Name, j.Job.Name+"-")
-				text := strings.TrimPrefix(e.Text, j.Kind.Name()+" "+j.Job.Name+" ")
-				out.printf("%9s %s %-*s  %s\n", "+"+story.Span(e.Time.Sub(began)), mark, max(12, len(j.Job.Name)), who, strings.ReplaceAll(text, "\n", " "))
 			}
 			if len(events) == 0 {
 				out.printf("Nothing is noted about %s. Clusters keep events for an hour.\n", j.Job.Name)
@@ -47,4 +43,26 @@ func eventsCommand() *cobra.Command {
 	addTarget(cmd, &t)
 	cmd.Flags().BoolVar(&all, "all", false, "also the pods' ordinary steps: pulling and creating")
 	return cmd
+}
+
+// ordinary tells whether an event is a step that every pod takes.
+func ordinary(e yard.Event) bool {
+	return e.Kind == "Pod" && e.Type == corev1.EventTypeNormal && (e.Reason == "Pulling" || e.Reason == "Pulled" || e.Reason == "Created")
+}
+
+// eventLine is an event in one line. Many times are known to the second alone, so all are told so: cut, not rounded, or
+// they would seem to go back.
+func eventLine(j *yard.Job, e yard.Event) string {
+	began := j.Object.GetCreationTimestamp().Time
+	after := func(t time.Time) string { return "+" + story.Span(t.Truncate(time.Second).Sub(began)) }
+	mark := " "
+	if e.Type == corev1.EventTypeWarning {
+		mark = "!"
+	}
+	who := strings.TrimPrefix(e.Name, j.Job.Name+"-")
+	text := strings.ReplaceAll(strings.TrimPrefix(e.Text, j.Kind.Name()+" "+j.Job.Name+" "), "\n", " ")
+	if e.Times > 1 {
+		text += fmt.Sprintf(" (%d times since %s)", e.Times, after(e.First))
+	}
+	return fmt.Sprintf("%9s %s %-*s  %s", after(e.Time), mark, max(12, len(j.Job.Name)), who, text)
 }

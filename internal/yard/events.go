@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,11 +18,14 @@ import (
 
 // Event is something that Kubernetes or the operator noted about a job or one of its pods.
 type Event struct {
-	Time       time.Time `json:"time"`
+	Time       time.Time
 	Kind, Name string
-	Type       string `json:"type"`
-	Reason     string `json:"reason"`
-	Text       string `json:"text"`
+	Type       string
+	Reason     string
+	Text       string
+	// Times is how often it was noted by then, First when it was first.
+	Times int32
+	First time.Time
 
 	stored uint64
 }
@@ -32,31 +36,81 @@ func (y *Yard) Events(ctx context.Context, j *Job) ([]Event, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing the events of %s: %w", j.Job.Name, err)
 	}
-	var all []Event
-	for i := range list.Items {
-		e := &list.Items[i]
-		if !about(e, j) {
-			continue
-		}
-		stored, _ := strconv.ParseUint(e.ResourceVersion, 10, 64)
-		all = append(all, Event{stored: stored, Time: when(e), Kind: e.InvolvedObject.Kind, Name: e.InvolvedObject.Name, Type: e.Type, Reason: e.Reason, Text: e.Message})
-	}
-	all = append(all, beginning(j, all)...)
-	// Some recorders keep whole seconds, others parts of them: within a second the order in which they were stored counts.
-	slices.SortStableFunc(all, func(a, b Event) int {
-		return cmp.Or(a.Time.Truncate(time.Second).Compare(b.Time.Truncate(time.Second)), cmp.Compare(a.stored, b.stored))
-	})
-	return all, nil
+	return timeline(j, list.Items), nil
 }
 
-// beginning is what only the conditions tell: that the job was created, and runs for the first time.
+// timeline is what is known to have happened to a job, oldest first.
+func timeline(j *Job, noted []corev1.Event) []Event {
+	var all []Event
+	for i := range noted {
+		if e := &noted[i]; about(e, j) {
+			all = append(all, read(e)...)
+		}
+	}
+	all = append(all, beginning(j, all)...)
+	order(all)
+	return all
+}
+
+// read is an event, or two: one that was noted several times is known by its first and its last.
+func read(e *corev1.Event) []Event {
+	stored, _ := strconv.ParseUint(e.ResourceVersion, 10, 64)
+	event := Event{stored: stored, Time: when(e), Kind: e.InvolvedObject.Kind, Name: e.InvolvedObject.Name, Type: e.Type, Reason: e.Reason, Text: e.Message, Times: 1}
+	event.First = event.Time
+	switch {
+	case e.Series != nil:
+		event.Times, event.Time = e.Series.Count, e.Series.LastObservedTime.Time
+	case e.Count > 1:
+		event.Times, event.First = e.Count, e.FirstTimestamp.Time
+	default:
+		return []Event{event}
+	}
+	first := event
+	first.Time, first.Times, first.stored = event.First, 1, math.MaxUint64 // when it was stored first is forgotten
+	return []Event{first, event}
+}
+
+// order sorts events by their time. Some recorders keep whole seconds, others parts of them: within a second the order
+// counts in which they were stored; but those that have parts, which may be stored by several hands at once, keep theirs
+// among themselves.
+func order(all []Event) {
+	second := func(e Event) time.Time { return e.Time.Truncate(time.Second) }
+	slices.SortStableFunc(all, func(a, b Event) int {
+		return cmp.Or(second(a).Compare(second(b)), cmp.Compare(a.stored, b.stored))
+	})
+	var places []int
+	var exact []Event
+	for i, e := range all {
+		if !e.Time.Equal(second(e)) {
+			places, exact = append(places, i), append(exact, e)
+		}
+	}
+	slices.SortStableFunc(exact, func(a, b Event) int { return a.Time.Compare(b.Time) })
+	for i, place := range places {
+		all[place] = exact[i]
+	}
+}
+
+// beginning is what no event tells: that the job was created, and runs for the first time. The condition Created is no
+// witness of when, since it is renewed; Running holds once all that it needs has started.
 func beginning(j *Job, told []Event) []Event {
 	var all []Event
 	for _, c := range j.Status.Conditions {
 		known := slices.ContainsFunc(told, func(e Event) bool { return e.Reason == c.Reason && e.Kind == j.Kind.Name() })
-		if c.Status && !known && (c.Type == job.Created || c.Type == job.Running) {
-			all = append(all, Event{Time: c.LastTransition, Kind: j.Kind.Name(), Name: j.Job.Name, Type: corev1.EventTypeNormal, Reason: c.Reason, Text: c.Message})
+		if !c.Status || known {
+			continue
 		}
+		e := Event{Kind: j.Kind.Name(), Name: j.Job.Name, Type: corev1.EventTypeNormal, Reason: c.Reason, Text: c.Message, Times: 1}
+		switch c.Type {
+		case job.Created:
+			e.Time, e.stored = j.Object.GetCreationTimestamp().Time, 0
+		case job.Running:
+			e.Time, e.stored = c.LastTransition, math.MaxUint64
+		default:
+			continue
+		}
+		e.First = e.Time
+		all = append(all, e)
 	}
 	return all
 }
