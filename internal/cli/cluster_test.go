@@ -82,7 +82,7 @@ func TestRunEndsWithTheJobsOutcome(t *testing.T) {
 		{"it fails and its last words are told", "echo no data; exit 7", []string{"--name=bad"}, 1,
 			[]string{`^bad failed after`, `Worker 0 .* exited with code 7`, `^    \| no data$`}},
 		{"its deadline passes", "sleep 600", []string{"--name=late", "--deadline=2s"}, 124,
-			[]string{`^late passed its deadline after \ds`, `activeDeadlineSeconds 2`}},
+			[]string{`^late passed its deadline of 2s\.$`, `activeDeadlineSeconds 2`}},
 		{"a worker is lost in the middle and all restart", "sleep 1; exit $((RANK * (1 - TRAINYARD_ATTEMPT)))",
 			[]string{"--name=again", "--nodes=2", "--retries=1"}, 0,
 			[]string{`^» again is restarting: Worker 1 .* exited with code 1; retry 1 of 1\.$`, `^again succeeded after .*, with 2 attempts, 1 retry\.$`, `^  attempt 1 `}},
@@ -102,16 +102,18 @@ func TestLookingAtJobs(t *testing.T) {
 	write(t, file, job("demo", 2, "echo step $RANK; while true; do sleep 0.1; done"))
 	d.expect(d.types("submit", "-f", file), 0, "PyTorchJob demo is submitted")
 	d.expect(d.types("submit", "-f", file), 1, "job demo exists and is not finished")
-	d.expect(d.types("wait", "demo", "--for=running"), 0)
-	d.expect(d.types("get"), 0, `^NAME +KIND +STATE +READY +ATTEMPT +AGE`, `^demo +PyTorchJob +Running +2/2 +1 `)
+	d.expect(d.types("wait", "demo", "--for=running"), 0, `^demo is running\.$`)
+	d.expect(d.types("get"), 0, `^NAME +KIND +STATE +READY +ATTEMPT +RETRIES +AGE`, `^demo +PyTorchJob +Running +2/2 +1 +0/1 `)
 	d.expect(d.types("get", "demo", "-o", "yaml"), 0, `^kind: PyTorchJob$`, `^    attempt: 0|^  attempt: 0`)
 	d.Eventually("both have written", func() error { return found(d.types("logs", "demo").Stdout, "step 0", "step 1") })
 	d.expect(d.types("logs", "demo", "--replica=worker-1"), 0, `\Aworker-1 \| step 1\n\z`)
 	d.expect(d.types("why", "demo"), 0, `^demo is running since \d+s, with 2 of 2 replicas ready\.`)
 	d.expect(d.types("events", "demo"), 0, `\+\d+s   demo +is created`, `demo +is running`)
 	d.expect(d.types("top"), 0, `^demo +worker-0 +trainyard `)
-	d.expect(d.types("wait", "demo", "--timeout=100ms"), 124, "demo is running after 100ms")
-	d.expect(d.types("suspend", "demo"), 0, "demo is suspended")
+	d.expect(d.types("wait", "demo", "--timeout=100ms"), 124, "demo is still running after 100ms")
+	d.expect(d.types("resume", "demo"), 0, `^demo is not suspended\.$`)
+	d.expect(d.types("suspend", "demo"), 0, `^demo is suspended\.$`)
+	d.expect(d.types("suspend", "demo"), 0, `^demo is suspended already\.$`)
 	d.expect(d.types("wait", "demo", "--for=suspended"), 0)
 	d.expect(d.types("why", "demo"), 0, "`trainyard resume demo` lets it run")
 	d.Eventually("that is noted", func() error { return found(d.types("events", "demo").Stdout, "is suspended") })
@@ -197,6 +199,9 @@ func TestWhyAJobDoesNotRun(t *testing.T) {
 	d.Eventually("the scheduler's words", func() error {
 		return found(d.types("why", "greedy").Stdout, "greedy is starting since", "Insufficient nvidia.com/gpu", "`trainyard top` shows who uses what")
 	})
+	d.Kubectl("patch", "pytorchjob", "greedy", "--type=merge", `-p={"spec":{"runPolicy":{"activeDeadlineSeconds":1}}}`)
+	d.expect(d.types("wait", "greedy"), 124, `^greedy passed its deadline of 1s\.$`)
+	d.expect(d.types("why", "greedy"), 0, `was not running: Worker 0 .* waits: it cannot be scheduled: .*Insufficient nvidia.com/gpu\. Ask for less`)
 }
 
 // A volume that cannot be mounted shows in nothing but Kubernetes' warnings.

@@ -24,7 +24,7 @@ func getCommand() *cobra.Command {
 	var g get
 	cmd := &cobra.Command{
 		Use:   "get [JOB]",
-		Short: "List jobs: state, replicas ready, attempts, age",
+		Short: "List jobs: state, replicas ready, attempt, retries, age",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return oneArgument("job")(cmd, args)
@@ -59,13 +59,13 @@ func (g *get) run(cmd *cobra.Command, args []string) error {
 	if g.all {
 		head = "NAMESPACE\t"
 	}
-	fmt.Fprintf(table, "%sNAME\tKIND\tSTATE\tREADY\tATTEMPT\tAGE\tMESSAGE\n", head)
+	fmt.Fprintf(table, "%sNAME\tKIND\tSTATE\tREADY\tATTEMPT\tRETRIES\tAGE\tMESSAGE\n", head)
 	for _, j := range jobs {
 		if g.all {
 			row = j.Job.Namespace + "\t"
 		}
 		s := storyOf(j, time.Now())
-		fmt.Fprintf(table, "%s%s\t%s\t%s\t%s\t%d\t%s\t%s\n", row, j.Job.Name, j.Kind.Name(), s.State(), j.Status.Ready, j.Status.Attempt+1,
+		fmt.Fprintf(table, "%s%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", row, j.Job.Name, j.Kind.Name(), s.State(), j.Status.Ready, s.Attempt(), s.Retries(),
 			story.Span(time.Since(s.Created)), cut(s.Message(), 70))
 	}
 	return table.Flush()

@@ -8,14 +8,14 @@ import (
 )
 
 func suspendCommand() *cobra.Command {
-	return suspendOrResume("suspend", "suspended", "Take a job's pods away and keep the job", true)
+	return suspendOrResume("suspend", "suspended", "suspended already", "Take a job's pods away and keep the job", true)
 }
 
 func resumeCommand() *cobra.Command {
-	return suspendOrResume("resume", "resumed", "Let a suspended job run again", false)
+	return suspendOrResume("resume", "resumed", "not suspended", "Let a suspended job run again", false)
 }
 
-func suspendOrResume(verb, done, short string, suspend bool) *cobra.Command {
+func suspendOrResume(verb, done, before, short string, suspend bool) *cobra.Command {
 	var t target
 	cmd := &cobra.Command{
 		Use:   verb + " JOB",
@@ -31,7 +31,7 @@ func suspendOrResume(verb, done, short string, suspend bool) *cobra.Command {
 			case j.Status.Finished():
 				return errors.New("job " + j.Job.Name + " has ended: there is nothing to " + verb)
 			case j.Job.Policy.Suspend == suspend:
-				out.printf("%s is %s already.\n", j.Job.Name, done)
+				out.printf("%s is %s.\n", j.Job.Name, before)
 				return out.err
 			}
 			was := j.Object.DeepCopyObject().(client.Object)

@@ -63,12 +63,15 @@ func (w *waiting) run(cmd *cobra.Command, name string) error {
 		select {
 		case <-ctx.Done():
 			if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-				fmt.Fprintf(cmd.ErrOrStderr(), "%s is %s after %s.\n", name, strings.ToLower(storyOf(j, time.Now()).State()), w.timeout)
+				fmt.Fprintf(cmd.ErrOrStderr(), "%s is still %s after %s.\n", j.Job.Name, strings.ToLower(storyOf(j, time.Now()).State()), w.timeout)
 				return outcome(exitDeadline)
 			}
 			return outcome(exitInterrupted)
 		case j = <-changes:
 			if done, err := w.reached(j); done {
+				if !j.Gone {
+					fmt.Fprintln(cmd.ErrOrStderr(), storyOf(j, time.Now()).Outcome())
+				}
 				return err
 			}
 		}

@@ -1,5 +1,9 @@
 // Package story tells a job's life in words for people, from what the API server knows of it: one line while it runs, a
 // summary at its end, a paragraph on why it is as it is. It only reads; what it says of one moment is always the same.
+//
+// An attempt is a run of the gang, and people count from 1. Retries are what the limit is about: of a job that restarts as a
+// whole each is another attempt; of one that restarts its replicas alone they happen within one. Suspensions and disruptions
+// make another attempt and cost no retry.
 package story
 
 import (
@@ -64,8 +68,11 @@ func (s Story) Line() string {
 	if s.Status.Ready != "" {
 		parts = append(parts, s.Status.Ready+" ready")
 	}
-	if attempt := s.attempt(); attempt != "" {
-		parts = append(parts, attempt)
+	if len(s.Status.Attempts) > 0 {
+		parts = append(parts, fmt.Sprintf("attempt %d", s.Attempt()))
+		if retries := s.retries(); retries != "" {
+			parts = append(parts, retries)
+		}
 	}
 	if start := s.Status.StartTime; !start.IsZero() {
 		parts = append(parts, Span(s.Now.Sub(start)))
@@ -81,13 +88,24 @@ func (s Story) Line() string {
 	return line
 }
 
-// attempt is which try this is, of how many.
-func (s Story) attempt() string {
+// Attempt is the number of the present attempt, or of the last.
+func (s Story) Attempt() int32 { return s.Status.Attempt + 1 }
+
+// Retries is the number of retries and, where there is one, the limit: 1/3.
+func (s Story) Retries() string {
 	if limit := s.Job.Policy.BackoffLimit; limit != nil {
-		return fmt.Sprintf("attempt %d of %d", s.Status.Retries+1, *limit+1)
+		return fmt.Sprintf("%d/%d", s.Status.Retries, *limit)
 	}
-	if s.Status.Retries > 0 {
-		return fmt.Sprintf("attempt %d", s.Status.Retries+1)
+	return fmt.Sprint(s.Status.Retries)
+}
+
+// retries says how many retries were made, of how many; nothing of a job that has none.
+func (s Story) retries() string {
+	switch limit := s.Job.Policy.BackoffLimit; {
+	case limit != nil && *limit > 0:
+		return fmt.Sprintf("%d of %s", s.Status.Retries, Count(int(*limit), "retry", "retries"))
+	case s.Status.Retries > 0:
+		return Count(int(s.Status.Retries), "retry", "retries")
 	}
 	return ""
 }
@@ -105,16 +123,22 @@ func Scaled(was, is job.Status) string {
 	return strings.Join(changes, ", ")
 }
 
+// Outcome is how the job ended, or how it is, in a sentence.
+func (s Story) Outcome() string {
+	if !s.Status.Finished() {
+		return fmt.Sprintf("%s %s.", s.Job.Name, s.verdict())
+	}
+	return fmt.Sprintf("%s %s%s%s.", s.Job.Name, s.verdict(), s.length(), s.restarts())
+}
+
 // Summary is how the job ended, in a few lines. First is the first failure that was seen, nil if there was none.
 func (s Story) Summary(first *job.Failure) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s %s%s%s.\n", s.Job.Name, s.verdict(), s.length(), s.restarts())
+	fmt.Fprintf(&out, "%s\n", s.Outcome())
 	if ledger := s.Ledger(); len(s.Status.Attempts) > 1 {
 		out.WriteString(ledger)
 	}
-	if first == nil {
-		first = s.Status.LastFailure
-	}
+	first = s.First(first)
 	switch {
 	case s.Status.Is(job.Failed) && (first == nil || len(s.Status.Attempts) < 2):
 		fmt.Fprintf(&out, "  %s\n", s.cause())
@@ -127,11 +151,22 @@ func (s Story) Summary(first *job.Failure) string {
 	return out.String()
 }
 
+// First is the first failure, as far as it was seen: else the last one, which the status keeps.
+func (s Story) First(seen *job.Failure) *job.Failure {
+	if seen == nil {
+		return s.Status.LastFailure
+	}
+	return seen
+}
+
 func (s Story) verdict() string {
 	switch {
 	case s.Status.Is(job.Succeeded):
 		return "succeeded"
 	case s.EndReason() == job.ReasonDeadlineExceeded:
+		if deadline := s.Job.Policy.ActiveDeadlineSeconds; deadline != nil {
+			return "passed its deadline of " + Span(time.Duration(*deadline)*time.Second)
+		}
 		return "passed its deadline"
 	case s.Status.Is(job.Failed):
 		return "failed"
@@ -139,8 +174,9 @@ func (s Story) verdict() string {
 	return "is " + strings.ToLower(s.State())
 }
 
+// length says how long the job took. Of one that passed its deadline that is known, but for the rounding of stored times.
 func (s Story) length() string {
-	if s.Status.StartTime.IsZero() || s.Status.CompletionTime.IsZero() {
+	if s.Status.StartTime.IsZero() || s.Status.CompletionTime.IsZero() || s.EndReason() == job.ReasonDeadlineExceeded {
 		return ""
 	}
 	return " after " + Span(s.Status.CompletionTime.Sub(s.Status.StartTime))
@@ -150,7 +186,7 @@ func (s Story) length() string {
 func (s Story) restarts() string {
 	var parts []string
 	if n := s.Status.Attempt; n > 0 {
-		parts = append(parts, fmt.Sprintf("%d attempts", n+1))
+		parts = append(parts, fmt.Sprintf("%d attempts", s.Attempt()))
 	}
 	if n := s.Status.Retries; n > 0 {
 		parts = append(parts, Count(int(n), "retry", "retries"))
@@ -164,27 +200,31 @@ func (s Story) restarts() string {
 	return ", with " + strings.Join(parts, ", ")
 }
 
-// cause is why the job failed, without the words that every such sentence begins with.
+// cause is why the job failed, without the words that every such sentence begins with and what the replica last said. The
+// ledger has that; a job that ran under another operator may only have the condition.
 func (s Story) cause() string {
+	text := ""
+	if n := len(s.Status.Attempts); n > 0 {
+		text = strings.TrimPrefix(s.Status.Attempts[n-1].Message, "failed: ")
+	}
 	for _, c := range s.Status.Conditions {
-		if c.Type == job.Failed {
-			text := strings.TrimPrefix(c.Message, fmt.Sprintf("%s %s failed: ", s.Job.Kind, s.Job.Name))
-			if f := s.Status.LastFailure; f != nil && f.Message != "" {
-				text, _, _ = strings.Cut(text, ": "+firstWords(f.Message))
-			}
-			return strings.TrimSuffix(text, ".")
+		if c.Type == job.Failed && text == "" {
+			text = strings.TrimPrefix(c.Message, fmt.Sprintf("%s %s failed: ", s.Job.Kind, s.Job.Name))
 		}
 	}
-	return ""
+	return strings.TrimRight(firstLine(text), ". ")
 }
 
-func firstWords(text string) string { return text[:min(len(text), 20)] }
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}
 
 // Ledger is the attempts, a line each.
 func (s Story) Ledger() string {
 	var out strings.Builder
 	for _, a := range s.Status.Attempts {
-		length, why := "", "runs"
+		length, why := "", s.present()
 		if !a.End.IsZero() {
 			length = Span(a.End.Sub(a.Start))
 			why = strings.TrimPrefix(strings.TrimPrefix(a.Message, "is "), "failed: ")
@@ -192,10 +232,20 @@ func (s Story) Ledger() string {
 		if why == "" {
 			why = strings.ToLower(a.Reason)
 		}
-		why, _, _ = strings.Cut(why, "\n")
-		fmt.Fprintf(&out, "  attempt %-3d %6s  %s\n", a.Number+1, length, why)
+		fmt.Fprintf(&out, "  attempt %-3d %6s  %s\n", a.Number+1, length, firstLine(why))
 	}
 	return out.String()
+}
+
+// present is what an attempt that has not ended does.
+func (s Story) present() string {
+	switch {
+	case s.Status.Is(job.Running):
+		return "runs"
+	case s.Status.Message != "" || s.Status.NotBefore.After(s.Now):
+		return "waits"
+	}
+	return "starts"
 }
 
 func indent(text, prefix string) string {

@@ -42,7 +42,14 @@ func retried(s *Story) {
 		{Number: 0, Start: day, End: day.Add(4 * time.Minute), Reason: job.ReasonRestarted, Message: killed.String() + "; retry 1 of 1"},
 		{Number: 1, Start: day.Add(4 * time.Minute), End: day.Add(10 * time.Minute), Reason: job.ReasonBackoffLimit, Message: "failed: " + killed.String() + "; backoffLimit 1 is used up"},
 	}
-	s.becomes(job.Failed, day.Add(10*time.Minute), "PyTorchJob demo failed: "+killed.String()+"; backoffLimit 1 is used up: epoch 3\nloading.")
+	s.becomes(job.Failed, day.Add(10*time.Minute), "PyTorchJob demo failed: "+killed.String()+"; backoffLimit 1 is used up; it last said: loading.")
+}
+
+// passed had ten minutes, and took a second more by the stored times.
+func passed(s *Story, why string) {
+	s.Job.Policy.ActiveDeadlineSeconds, s.Status.CompletionTime = new(int64(600)), day.Add(601*time.Second)
+	s.Status.Attempts[0].End, s.Status.Attempts[0].Reason, s.Status.Attempts[0].Message = s.Status.CompletionTime, job.ReasonDeadlineExceeded, why
+	s.becomes(job.Failed, s.Status.CompletionTime, "PyTorchJob demo "+why+".")
 }
 
 // TestStories shows what is said of jobs in every state: the live line, why, and the summary. It stands in testdata.
@@ -63,13 +70,55 @@ func TestStories(t *testing.T) {
 		{"its image cannot be pulled", func(s *Story) {
 			s.Status.Message = "Worker 0 (pod demo-worker-0) waits: the image train:2 of container pytorch cannot be pulled"
 		}},
+		{"its runtime is missing", func(s *Story) {
+			s.Status.Attempts, s.Status.Message = nil, "the ClusterTrainingRuntime torch does not exist"
+		}},
 		{"it runs, with a deadline", func(s *Story) {
 			s.Status.Ready, s.Job.Policy.ActiveDeadlineSeconds = "2/2", new(int64(7200))
 			s.becomes(job.Running, day.Add(time.Minute), "")
 		}},
 		{"it waits to be restarted", func(s *Story) {
-			s.Status.Retries, s.Status.LastFailure, s.Status.NotBefore = 2, killed, s.Now.Add(8*time.Second)
+			s.Status.Attempt, s.Status.Retries, s.Status.LastFailure, s.Status.NotBefore = 2, 2, killed, s.Now.Add(8*time.Second)
+			s.Status.Message = "the restart delay of retry 2 is not over"
 			s.becomes(job.Restarting, s.Now, "")
+		}},
+		{"the attempt before is not over", func(s *Story) {
+			s.Status.Attempt, s.Status.Disruptions, s.Status.LastFailure = 1, 1, &job.Failure{Replica: killed.Replica, Pod: killed.Pod, Class: job.Disruption, Reason: "Evicted"}
+			s.Status.Attempts[0].End, s.Status.Attempts[0].Message = s.Now, s.Status.LastFailure.String()+"; not charged"
+			s.Status.Attempts = append(s.Status.Attempts, job.Attempt{Number: 1, Start: s.Now})
+			s.Status.Message = "the pods of the attempt before are stopping"
+			s.becomes(job.Restarting, s.Now, "")
+		}},
+		{"a replica alone waits to be restarted", func(s *Story) {
+			s.Status.Ready, s.Status.Retries, s.Status.LastFailure = "1/2", 2, killed
+			s.Status.Message = "Worker 1 (pod demo-worker-1) waits: its restart delay is not over"
+			s.Status.Records = []job.Record{{Replica: killed.Replica, NotBefore: s.Now.Add(12 * time.Second)}, {Replica: job.Replica{Role: "Worker"}, NotBefore: s.Now.Add(time.Minute)}}
+			s.becomes(job.Restarting, s.Now, "")
+		}},
+		{"the kubelet restarts its container in its own time", func(s *Story) {
+			s.Status.Retries, s.Job.Policy.BackoffLimit = 1, nil
+			s.Status.Message = "Worker 1 (pod demo-worker-1) waits: container pytorch keeps failing"
+			s.Pods = []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "demo-worker-1"}, Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
+				State:                corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "back-off 20s restarting failed container=pytorch pod=demo-worker-1"}},
+				LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, FinishedAt: metav1.NewTime(s.Now.Add(-5 * time.Second))}},
+			}}}}}
+			s.becomes(job.Restarting, s.Now, "")
+		}},
+		{"the kubelet has not told yet when it does", func(s *Story) {
+			s.Status.Retries, s.Status.LastFailure = 2, killed
+			s.Pods = []corev1.Pod{{
+				ObjectMeta: metav1.ObjectMeta{Name: "demo-worker-1"}, Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyOnFailure},
+				Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{
+					State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137}},
+				}}},
+			}}
+			s.becomes(job.Restarting, s.Now, "")
+		}},
+		{"it was suspended and runs again, which is no retry", func(s *Story) {
+			s.Status.Attempt, s.Status.Ready = 1, "2/2"
+			s.Status.Attempts[0].End, s.Status.Attempts[0].Reason = day.Add(time.Minute), job.ReasonSuspended
+			s.Status.Attempts = append(s.Status.Attempts, job.Attempt{Number: 1, Start: day.Add(30 * time.Minute)})
+			s.becomes(job.Running, day.Add(31*time.Minute), "")
 		}},
 		{"it is suspended", func(s *Story) { s.becomes(job.Suspended, day.Add(30*time.Minute), "") }},
 		{"it succeeded", func(s *Story) {
@@ -77,10 +126,30 @@ func TestStories(t *testing.T) {
 			s.becomes(job.Succeeded, s.Status.CompletionTime, "")
 		}},
 		{"it failed after a retry", retried},
+		{"it failed at once, with a long last word", func(s *Story) {
+			banner := *killed
+			banner.Message = "WARNING:torch.distributed.run:\n*****\nSetting OMP_NUM_THREADS\nValueError: no data"
+			s.Status.LastFailure, s.Status.CompletionTime = &banner, day.Add(time.Minute)
+			why := "failed: " + banner.String() + "; restartPolicy Never does not restart it"
+			s.Status.Attempts[0].End, s.Status.Attempts[0].Reason, s.Status.Attempts[0].Message = day.Add(time.Minute), job.ReasonFailed, why
+			s.becomes(job.Failed, day.Add(time.Minute), "PyTorchJob demo "+why+"; it last said: ValueError: no data.")
+		}},
+		{"it failed under another operator", func(s *Story) {
+			s.Status.Attempts, s.Status.CompletionTime = nil, day.Add(time.Minute)
+			s.becomes(job.Failed, day.Add(time.Minute), "PyTorchJob demo is failed because 1 Worker replica(s) failed.\nfor good")
+		}},
+		{"it was restarted in place until no retry was left", func(s *Story) {
+			s.Status.Retries, s.Status.LastFailure, s.Status.CompletionTime = 2, killed, day.Add(time.Minute)
+			why := "failed: " + killed.String() + "; backoffLimit 2 is used up"
+			s.Status.Attempts[0].End, s.Status.Attempts[0].Reason, s.Status.Attempts[0].Message = day.Add(time.Minute), job.ReasonBackoffLimit, why
+			s.becomes(job.Failed, day.Add(time.Minute), "PyTorchJob demo "+why+"; it last said: loading.")
+		}},
 		{"it passed its deadline", func(s *Story) {
-			s.Status.CompletionTime = day.Add(10 * time.Minute)
-			s.Status.Attempts[0].End, s.Status.Attempts[0].Reason = day.Add(10*time.Minute), job.ReasonDeadlineExceeded
-			s.becomes(job.Failed, day, "PyTorchJob demo failed: it was active longer than activeDeadlineSeconds 600 allows.")
+			passed(s, "failed: it was active longer than activeDeadlineSeconds 600 allows")
+		}},
+		{"it passed its deadline and never ran", func(s *Story) {
+			passed(s, "failed: it was active longer than activeDeadlineSeconds 600 allows, and was not running: "+
+				"Worker 1 (pod demo-worker-1) waits: it cannot be scheduled: 0/3 nodes are available: 3 Insufficient nvidia.com/gpu.")
 		}},
 	} {
 		s := demo(row.change)

@@ -2,6 +2,8 @@ package story
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,7 +29,11 @@ func (s Story) Why() string {
 	case s.Status.Is(job.Succeeded):
 		say("%s succeeded %s ago%s%s.", name, Span(s.Now.Sub(s.Status.CompletionTime)), s.length(), s.restarts())
 	case s.Status.Is(job.Failed):
-		say("%s %s %s ago%s%s: %s.", name, s.verdict(), Span(s.Now.Sub(s.Status.CompletionTime)), s.length(), s.restarts(), s.cause())
+		comma := ""
+		if s.length() == "" {
+			comma = ","
+		}
+		say("%s %s%s %s ago%s%s: %s.", name, s.verdict(), comma, Span(s.Now.Sub(s.Status.CompletionTime)), s.length(), s.restarts(), s.cause())
 		told = append(told, s.remedy()...)
 	default:
 		told = append(told, s.whyNotDone()...)
@@ -45,25 +51,68 @@ func (s Story) Why() string {
 func (s Story) whyNotDone() []string {
 	told := []string{fmt.Sprintf("%s is %s since %s, with %s replicas ready.", s.Job.Name, strings.ToLower(s.State()), Span(s.Now.Sub(s.since())), ready(s.Status))}
 	if n := s.Status.Retries + s.Status.Disruptions; n > 0 && s.Status.LastFailure != nil {
-		told = append(told, fmt.Sprintf("It was restarted %s, the last time because %s.", times(n), s.Status.LastFailure))
+		told = append(told, fmt.Sprintf("It was restarted %s because %s.", times(n), s.Status.LastFailure))
 	}
 	if wait := s.waits(); wait != "" {
 		if !strings.Contains(wait, " waits: ") {
 			wait = "It waits: " + wait
 		}
 		told = append(told, strings.TrimRight(wait, ".")+".")
-		if hint := hintFor(wait); hint != "" {
+		if hint := s.hintFor(wait); hint != "" {
 			told = append(told, hint)
 		}
 	}
-	if at := s.Status.NotBefore; at.After(s.Now) {
-		told = append(told, fmt.Sprintf("The next attempt starts in %s.", Span(at.Sub(s.Now))))
+	if next := s.next(); next != "" {
+		told = append(told, next)
 	}
 	if deadline := s.Job.Policy.ActiveDeadlineSeconds; deadline != nil && !s.Status.StartTime.IsZero() {
 		left := s.Status.StartTime.Add(time.Duration(*deadline) * time.Second).Sub(s.Now)
 		told = append(told, fmt.Sprintf("Its deadline is in %s.", Span(left)))
 	}
 	return told
+}
+
+// next says what starts next and when: an attempt or a replica that waits out its delay, or a container that its kubelet
+// restarts in its own time. Nothing if nothing waits to start.
+func (s Story) next() string {
+	if at := s.Status.NotBefore; at.After(s.Now) {
+		return fmt.Sprintf("The next attempt starts in %s.", Span(at.Sub(s.Now)))
+	}
+	for _, r := range slices.SortedFunc(slices.Values(s.Status.Records), func(a, b job.Record) int { return a.NotBefore.Compare(b.NotBefore) }) {
+		if r.NotBefore.After(s.Now) {
+			return fmt.Sprintf("%s starts again in %s.", r, Span(r.NotBefore.Sub(s.Now)))
+		}
+	}
+	for _, pod := range s.Pods {
+		for _, c := range pod.Status.ContainerStatuses {
+			if at := backOff(c); at.After(s.Now) {
+				return fmt.Sprintf("Its kubelet starts pod %s again in %s.", pod.Name, Span(at.Sub(s.Now)))
+			}
+			if end := c.State.Terminated; end != nil && end.ExitCode != 0 && pod.Spec.RestartPolicy != corev1.RestartPolicyNever && pod.Status.Phase == corev1.PodRunning {
+				return fmt.Sprintf("Its kubelet starts pod %s again after a delay of its own, at most 5m.", pod.Name)
+			}
+		}
+	}
+	return ""
+}
+
+var backOffWords = regexp.MustCompile(`^back-off (\S+) restarting`)
+
+// backOff is when the kubelet restarts a container that keeps failing, which only its words tell, if it has told them yet.
+func backOff(c corev1.ContainerStatus) time.Time {
+	waits, end := c.State.Waiting, c.LastTerminationState.Terminated
+	if waits == nil || end == nil {
+		return time.Time{}
+	}
+	words := backOffWords.FindStringSubmatch(waits.Message)
+	if words == nil {
+		return time.Time{}
+	}
+	delay, err := time.ParseDuration(words[1])
+	if err != nil {
+		return time.Time{}
+	}
+	return end.FinishedAt.Add(delay)
 }
 
 func ready(s job.Status) string {
@@ -75,9 +124,9 @@ func ready(s job.Status) string {
 
 func times(n int32) string {
 	if n == 1 {
-		return "once"
+		return "once,"
 	}
-	return fmt.Sprintf("%d times", n)
+	return fmt.Sprintf("%d times, the last time", n)
 }
 
 // waits is what the job waits for: its own words, else what its pods and Kubernetes say.
@@ -112,13 +161,14 @@ var hints = []struct{ word, do string }{
 	{"affinity", "Check nodeSelector and affinity of the template against the nodes' labels."},
 	{"persistentvolumeclaim", "Create the claim, or mend its name in the template's volumes."},
 	{"belongs to something else", "Delete what holds the name, or give the job another."},
-	{"keeps failing", "The log says why: `trainyard logs`."},
+	{"TrainingRuntime", "Create it, and the job goes on by itself; or submit the job anew with another runtimeRef."},
+	{"keeps failing", "The log says why: `trainyard logs JOB`."},
 }
 
-func hintFor(wait string) string {
+func (s Story) hintFor(wait string) string {
 	for _, h := range hints {
 		if strings.Contains(strings.ToLower(wait), strings.ToLower(h.word)) {
-			return h.do
+			return strings.Replace(h.do, "JOB", s.Job.Name, 1)
 		}
 	}
 	return ""
@@ -128,6 +178,8 @@ func hintFor(wait string) string {
 func (s Story) remedy() []string {
 	f := s.Status.LastFailure
 	switch {
+	case s.EndReason() == job.ReasonDeadlineExceeded && s.hintFor(s.cause()) != "":
+		return []string{s.hintFor(s.cause())}
 	case s.EndReason() == job.ReasonDeadlineExceeded:
 		return []string{"Raise activeDeadlineSeconds, or let it do less."}
 	case s.EndReason() == job.ReasonRefused:
