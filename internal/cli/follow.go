@@ -12,7 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
 	"github.com/trainyard/trainyard/internal/job"
+	"github.com/trainyard/trainyard/internal/manifest"
 	"github.com/trainyard/trainyard/internal/story"
 	"github.com/trainyard/trainyard/internal/yard"
 )
@@ -119,10 +121,12 @@ func (f *follower) drain(wait func(time.Duration)) {
 
 func (f *follower) log(l yard.Line) {
 	if f.json {
+		l.Attempt++ // people count from 1
 		f.print(struct {
 			Type string `json:"type"`
+			Job  string `json:"job"`
 			yard.Line
-		}{"log", l})
+		}{"log", f.job.Job.Name, l})
 		return
 	}
 	f.screen.log(l.Replica, l.Text, f.pad)
@@ -243,11 +247,7 @@ func (f *follower) end() error {
 		code = exitFailed
 	}
 	if f.json {
-		f.print(map[string]any{
-			"type": "summary", "job": f.job.Job.Name, "state": s.State(), "reason": s.EndReason(), "attempts": f.job.Status.Attempt + 1,
-			"retries": f.job.Status.Retries, "disruptions": f.job.Status.Disruptions, "exitCode": code,
-			"seconds": f.job.Status.CompletionTime.Sub(f.job.Status.StartTime).Seconds(),
-		})
+		f.print(summaryOf(s, f.first, code))
 	} else {
 		fmt.Fprintf(f.screen.err, "\n%s", s.Summary(f.first))
 	}
@@ -255,6 +255,45 @@ func (f *follower) end() error {
 		return outcome(code)
 	}
 	return nil
+}
+
+// summary is how a job ended, for machines.
+type summary struct {
+	Type        string                     `json:"type"`
+	Time        time.Time                  `json:"time"`
+	Job         string                     `json:"job"`
+	State       string                     `json:"state"`
+	Reason      string                     `json:"reason"`
+	ExitCode    int                        `json:"exitCode"`
+	Seconds     float64                    `json:"seconds"`
+	Attempts    int32                      `json:"attempts"`
+	Retries     int32                      `json:"retries"`
+	Disruptions int32                      `json:"disruptions"`
+	Failure     *kubeflowv1.ReplicaFailure `json:"failure,omitempty"`
+	Ledger      []entry                    `json:"ledger"`
+}
+
+// entry is an attempt in the ledger.
+type entry struct {
+	Attempt int32     `json:"attempt"`
+	Start   time.Time `json:"start"`
+	End     time.Time `json:"end"`
+	Reason  string    `json:"reason"`
+	Message string    `json:"message,omitempty"`
+}
+
+// summaryOf is what is said of a job at its end. The first failure is as a status has its last.
+func summaryOf(s story.Story, first *job.Failure, code int) summary {
+	out := summary{
+		Type: "summary", Time: s.Now.UTC(), Job: s.Job.Name, State: s.State(), Reason: s.EndReason(), ExitCode: code,
+		Seconds:  s.Status.CompletionTime.Sub(s.Status.StartTime).Seconds(),
+		Attempts: s.Attempt(), Retries: s.Status.Retries, Disruptions: s.Status.Disruptions, Ledger: []entry{},
+		Failure: manifest.WriteStatus(job.Status{LastFailure: s.First(first)}, nil).LastFailure,
+	}
+	for _, a := range s.Status.Attempts {
+		out.Ledger = append(out.Ledger, entry{a.Number + 1, a.Start, a.End, a.Reason, a.Message})
+	}
+	return out
 }
 
 // tell says that something happened.
