@@ -13,10 +13,16 @@ import (
 // maxLogLine is where a longer line is cut into parts, as all of kubelet's runtimes do.
 const maxLogLine = 16 << 10
 
+// settle is how long the beginning of a line waits for the rest. Then it is passed on as a part, so that a progress bar is
+// seen as it moves; and however small the pieces are in which a program writes, it makes five parts a second at most.
+const settle = 200 * time.Millisecond
+
 // logFile is a container's log in kubelet's format: time, stream, F for a line or P for a part of one, content.
 //
 // kubelet looks at the sizes of logs from time to time, and a container can write gigabytes in between. One that has
 // written as much as limit says is therefore held back until kubelet has moved its log away.
+//
+// kubelet joins a part with whatever entry follows, of either stream. So the line of one stream ends where the other speaks.
 type logFile struct {
 	path  string
 	limit int64 // 0: none
@@ -27,6 +33,11 @@ type logFile struct {
 	size  int64
 	lost  int  // bytes that could not be written since the last that could
 	last  bool // the container has ended, and what it left in its pipes is all that comes
+
+	batch []byte    // entries to be written at once; reused
+	stamp time.Time // the last entry's. Each has a later one, because readers that come back begin after the last they know
+	open  string    // the stream whose line the last entry left open
+	was   string    // open, before the batch
 }
 
 func openLog(path string, limit int64) (*logFile, error) {
@@ -79,80 +90,122 @@ func (l *logFile) close() {
 	}
 }
 
-// append writes whole entries. On a full disk they are dropped, never half-written, and the container goes on; once
-// there is room again the log says how much is missing.
-func (l *logFile) append(entries []byte) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// begin waits until the log may grow, and begins a batch.
+func (l *logFile) begin() {
 	for l.limit > 0 && l.size >= l.limit && !l.last {
 		l.moved.Wait()
 	}
-	if l.file == nil {
+	l.batch, l.was = l.batch[:0], l.open
+}
+
+// add puts an entry into the batch, on a line of its stream.
+func (l *logFile) add(stream string, tag byte, content []byte) {
+	if l.lost > 0 && len(l.batch) == 0 {
+		l.endLine()
+		l.entry("stderr", 'F', fmt.Appendf(nil, "[%d bytes of log were lost: the disk was full]", l.lost))
+	}
+	if l.open != stream {
+		l.endLine()
+	}
+	l.entry(stream, tag, content)
+}
+
+func (l *logFile) endLine() {
+	if l.open != "" {
+		l.entry(l.open, 'F', nil)
+	}
+}
+
+func (l *logFile) entry(stream string, tag byte, content []byte) {
+	now := time.Now().UTC().Round(0)
+	if !now.After(l.stamp) {
+		now = l.stamp.Add(1)
+	}
+	l.stamp, l.open = now, ""
+	if tag == 'P' {
+		l.open = stream
+	}
+	l.batch = now.AppendFormat(l.batch, time.RFC3339Nano)
+	l.batch = append(append(append(l.batch, ' '), stream...), ' ', tag, ' ')
+	l.batch = append(append(l.batch, content...), '\n')
+}
+
+// commit writes the batch. On a full disk it is dropped, never half-written, and the container goes on; once there is room
+// again the log says how much is missing.
+func (l *logFile) commit() {
+	if l.file == nil || len(l.batch) == 0 {
 		return
 	}
-	if l.lost > 0 {
-		note := entry(nil, "stderr", 'F', fmt.Appendf(nil, "[%d bytes of log were lost: the disk was full]", l.lost))
-		entries = append(note, entries...)
-	}
-	n, err := l.file.Write(entries)
+	n, err := l.file.Write(l.batch)
 	if err != nil {
-		l.lost += len(entries)
+		l.lost, l.open = l.lost+len(l.batch), l.was
 		_ = l.file.Truncate(l.size)
 		return
 	}
 	l.size, l.lost = l.size+int64(n), 0
 }
 
-func entry(to []byte, stream string, tag byte, content []byte) []byte {
-	to = time.Now().UTC().AppendFormat(to, time.RFC3339Nano)
-	to = append(append(append(to, ' '), stream...), ' ', tag, ' ')
-	return append(append(to, content...), '\n')
-}
-
 // logStream cuts one stream of a container into the entries of its log.
 type logStream struct {
 	log  *logFile
 	name string
-	line []byte // begun and not ended yet
-	out  []byte // reused
+	// line is what is begun and neither ended nor passed on yet; timer passes it on.
+	line  []byte
+	timer *time.Timer
 }
 
 func (s *logStream) write(chunk []byte) {
-	s.out = s.out[:0]
+	s.log.mu.Lock()
+	defer s.log.mu.Unlock()
+	s.log.begin()
+	fresh := len(s.line) == 0
 	for len(chunk) > 0 {
-		end := bytes.IndexByte(chunk, '\n')
-		part, rest := chunk, []byte(nil)
-		if end >= 0 {
-			part, rest = chunk[:end], chunk[end+1:]
-		}
+		part, rest, ended := bytes.Cut(chunk, []byte{'\n'})
 		for room := maxLogLine - len(s.line); len(part) > room; room = maxLogLine - len(s.line) {
 			s.line = append(s.line, part[:room]...)
 			s.emit('P')
 			part = part[room:]
 		}
 		s.line = append(s.line, part...)
-		if end >= 0 {
+		if ended {
 			s.emit('F')
+			fresh = true
 		}
 		chunk = rest
 	}
-	if len(s.out) > 0 {
-		s.log.append(s.out)
+	s.log.commit()
+	if fresh && len(s.line) > 0 {
+		s.wait()
 	}
+}
+
+// wait gives the line's beginning its time.
+func (s *logStream) wait() {
+	if s.timer == nil {
+		s.timer = time.AfterFunc(settle, s.pass)
+		return
+	}
+	s.timer.Reset(settle)
 }
 
 func (s *logStream) emit(tag byte) {
-	s.out = entry(s.out, s.name, tag, s.line)
+	s.log.add(s.name, tag, s.line)
 	s.line = s.line[:0]
 }
 
-// finish writes the last line of a stream that ended without a newline.
-func (s *logStream) finish() {
+// pass passes on what there is of a line: when it has waited long enough, or when no more comes. There is never an empty
+// part: kubelet takes that for the end of a line.
+func (s *logStream) pass() {
+	s.log.mu.Lock()
+	defer s.log.mu.Unlock()
+	s.log.begin()
 	if len(s.line) > 0 {
-		s.out = s.out[:0]
 		s.emit('P')
-		s.log.append(s.out)
 	}
+	s.log.commit()
 }
+
+// finish writes the last line of a stream that ended without a newline.
+func (s *logStream) finish() { s.pass() }
 
 var errNotRunning = errors.New("it is not running")
