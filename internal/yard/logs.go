@@ -1,7 +1,7 @@
 package yard
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -19,12 +19,15 @@ import (
 	"github.com/trainyard/trainyard/internal/job"
 )
 
-// Line is one line of a replica's log.
+// Line is one line of a replica's log, as a terminal shows it: what was written over is not in it.
 type Line struct {
+	// Time is when it was begun.
 	Time    time.Time `json:"time"`
 	Replica string    `json:"replica"`
 	Attempt int32     `json:"attempt"`
 	Text    string    `json:"text"`
+	// Partial says that the line is not ended yet, as that of a progress bar. The replica's next replaces it.
+	Partial bool `json:"-"`
 }
 
 // LogQuery says which lines are wanted.
@@ -33,6 +36,8 @@ type LogQuery struct {
 	Replica string
 	Attempt *int32
 	Since   time.Duration
+	// Partial says that who follows logs is also told of lines that are not ended yet.
+	Partial bool
 }
 
 func (q LogQuery) wants(pod *corev1.Pod) bool {
@@ -45,7 +50,7 @@ func replicaOf(pod *corev1.Pod) (string, int32) {
 	return pod.Labels[job.LabelReplicaType] + "-" + pod.Labels[job.LabelReplicaIndex], int32(attempt)
 }
 
-// Logs are the lines there are, in the order of time.
+// Logs are the lines there are, in the order of time. One that is not ended yet is as it is now.
 func (y *Yard) Logs(ctx context.Context, j *Job, q LogQuery) ([]Line, error) {
 	pods, err := y.Pods(ctx, j)
 	if err != nil {
@@ -154,8 +159,11 @@ type stream struct {
 	replica   string
 	attempt   int32
 	since     *metav1.Time
-	last      time.Time
-	tell      func(Line)
+	// last is the time of the last line told, told what it was when the log was opened, open what is read of the next.
+	last, told time.Time
+	open       openLine
+	partial    bool // tell of that, too
+	tell       func(Line)
 	// changed says that the pod has news: that its container has started, that no more will be written, that it is gone.
 	changed              chan struct{}
 	mu                   sync.Mutex
@@ -165,7 +173,7 @@ type stream struct {
 }
 
 func newStream(y *Yard, j *Job, pod *corev1.Pod, q LogQuery, tell func(Line)) *stream {
-	s := &stream{yard: y, pod: pod, tell: tell, changed: make(chan struct{}, 1)}
+	s := &stream{yard: y, pod: pod, partial: q.Partial, tell: tell, changed: make(chan struct{}, 1)}
 	s.replica, s.attempt = replicaOf(pod)
 	for _, role := range j.Job.Roles {
 		if strings.EqualFold(role.Name, pod.Labels[job.LabelReplicaType]) {
@@ -173,7 +181,7 @@ func newStream(y *Yard, j *Job, pod *corev1.Pod, q LogQuery, tell func(Line)) *s
 		}
 	}
 	if q.Since > 0 {
-		s.since = &metav1.Time{Time: time.Now().Add(-q.Since)}
+		s.since = &metav1.Time{Time: time.Now().Add(-q.Since).Truncate(time.Second)} // as it is sent
 	}
 	return s
 }
@@ -209,8 +217,10 @@ func (s *stream) state() (started, ended, gone bool) {
 // again is how long to wait before a log that broke off is opened again.
 const again = 200 * time.Millisecond
 
-// follow reads until the pod has ended and its log is read to the end.
+// follow reads until the pod has ended and its log is read to the end. A line that was not ended when no more could be read
+// is told as it was.
 func (s *stream) follow(ctx context.Context) {
+	defer s.endOpen()
 	for ctx.Err() == nil {
 		started, ended, gone := s.state()
 		if gone || ended && !started {
@@ -254,6 +264,7 @@ func (s *stream) whole(ctx context.Context) error {
 		if err := ignoreLost(s.read(ctx, corev1.PodLogOptions{Previous: true})); err != nil {
 			return err
 		}
+		s.endOpen() // where the log before is lost
 		s.restarts = n
 	}
 	return ignoreLost(s.read(ctx, corev1.PodLogOptions{Follow: !ended}))
@@ -267,7 +278,8 @@ func ignoreLost(err error) error {
 	return err
 }
 
-// read tells the lines that were not told yet.
+// read tells the lines that were not told yet. kubelet gives a line the time of its beginning, so one that was open when the
+// log broke off is read again from there.
 func (s *stream) read(ctx context.Context, options corev1.PodLogOptions) error {
 	options.Container, options.Timestamps, options.SinceTime = s.container, true, s.since
 	if !s.last.IsZero() {
@@ -278,11 +290,23 @@ func (s *stream) read(ctx context.Context, options corev1.PodLogOptions) error {
 		return err
 	}
 	defer log.Close() //nolint:errcheck // it was only read
-	lines, told := bufio.NewReader(log), s.last
+	err = s.lines(log)
+	if err == nil && !options.Follow { // else the container may still run, and the line is read again when it has ended
+		s.endOpen()
+	}
+	return err
+}
+
+func (s *stream) lines(log io.Reader) error {
+	s.open.take()
+	s.told = s.last
+	buffer := make([]byte, 32<<10)
 	for {
-		text, err := lines.ReadString('\n')
-		if text != "" && (err == nil || err == io.EOF) { // else it may be half a line, which is read again
-			s.line(strings.TrimSuffix(text, "\n"), told)
+		n, err := log.Read(buffer)
+		part, rest, ended := bytes.Cut(buffer[:n], []byte{'\n'})
+		for s.open.add(part); ended; s.open.add(part) {
+			s.line(s.open.take(), false)
+			part, rest, ended = bytes.Cut(rest, []byte{'\n'})
 		}
 		if err == io.EOF {
 			return nil
@@ -290,16 +314,66 @@ func (s *stream) read(ctx context.Context, options corev1.PodLogOptions) error {
 		if err != nil {
 			return err
 		}
+		if s.partial {
+			s.line(s.open.peek(), true)
+		}
 	}
 }
 
+// endOpen tells a line that no newline will end.
+func (s *stream) endOpen() { s.line(s.open.take(), false) }
+
 // line tells a line, unless it was told before the log broke off: what is as old as the last one told was.
-func (s *stream) line(text string, told time.Time) {
-	stamp, rest, _ := strings.Cut(text, " ")
-	at, err := time.Parse(time.RFC3339Nano, stamp)
-	if err != nil || !at.After(told) {
+func (s *stream) line(text string, partial bool) {
+	at, text, ok := s.timed(text)
+	if text = shown(text); !ok || !at.After(s.told) || partial && text == "" {
 		return
 	}
-	s.last = at
-	s.tell(Line{Time: at, Replica: s.replica, Attempt: s.attempt, Text: rest})
+	if !partial {
+		s.last = at
+	}
+	s.tell(Line{Time: at, Replica: s.replica, Attempt: s.attempt, Text: text, Partial: partial})
+}
+
+// timed takes the time from a line. The rest of one that began before those wanted has none. Of that, what was written over the
+// beginning is whole, and wanted: a progress bar may be hours old.
+func (s *stream) timed(text string) (at time.Time, rest string, ok bool) {
+	stamp, rest, _ := strings.Cut(text, " ")
+	if at, err := time.Parse(time.RFC3339Nano, stamp); err == nil {
+		return at, rest, true
+	}
+	if _, rest, ok = strings.Cut(text, "\r"); !ok || s.since == nil {
+		return at, "", false
+	}
+	rest = shown(rest)
+	return s.since.Time, rest, rest != ""
+}
+
+// shown is what a terminal shows of a line, to which a program returns to write over it.
+func shown(text string) string {
+	text = strings.TrimRight(text, "\r")
+	return text[strings.LastIndexByte(text, '\r')+1:]
+}
+
+// openLine is a line with its time, as far as it is read. What was written over is let go, as a progress bar's line can grow for days.
+type openLine struct{ text []byte }
+
+func (o *openLine) add(more []byte) {
+	o.text = append(o.text, more...)
+	if bytes.IndexByte(more, '\r') < 0 {
+		return
+	}
+	begin := bytes.IndexByte(o.text, ' ') + 1
+	if over := bytes.LastIndexByte(bytes.TrimRight(o.text, "\r"), '\r'); over > begin {
+		o.text = append(o.text[:begin], o.text[over:]...)
+	}
+}
+
+// peek is as much of it as a person could look at.
+func (o *openLine) peek() string { return string(o.text[:min(len(o.text), 4<<10)]) }
+
+func (o *openLine) take() string {
+	text := string(o.text)
+	o.text = o.text[:0]
+	return text
 }
