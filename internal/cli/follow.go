@@ -68,7 +68,7 @@ func (f *follower) follow(ctx context.Context, j *yard.Job) error {
 		return err
 	}
 	f.lines = make(chan yard.Line, 100)
-	logs := f.yard.FollowLogs(ctx, j, yard.LogQuery{}, func(l yard.Line) { f.lines <- l })
+	logs := f.yard.FollowLogs(ctx, j, yard.LogQuery{Partial: f.screen.width > 0 && !f.json}, func(l yard.Line) { f.lines <- l })
 	defer f.screen.end()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -127,6 +127,10 @@ func (f *follower) log(l yard.Line) {
 			Job  string `json:"job"`
 			yard.Line
 		}{"log", f.job.Job.Name, l})
+		return
+	}
+	if l.Partial {
+		f.screen.unfinished(l.Replica, l.Text)
 		return
 	}
 	f.screen.log(l.Replica, l.Text, f.pad)

@@ -5,7 +5,10 @@ import (
 	"hash/fnv"
 	"io"
 	"os"
+	"regexp"
 	"strings"
+	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/term"
@@ -15,17 +18,20 @@ import (
 // written over. Logs go to standard output, all else to standard error.
 type screen struct {
 	out, err io.Writer
-	colours  bool
+	// terminal says that logs go to one, colours that they may be coloured.
+	terminal, colours bool
 	// width is the terminal's, 0 where there is none.
 	width int
 	live  string
 	shown bool
+	// progress is what a replica has written of a line that is not ended, heard when it last wrote, drawn when that was last drawn.
+	replica, progress string
+	heard, drawn      time.Time
 }
 
 func newScreen(out, err io.Writer) *screen {
-	s := &screen{out: out, err: err, colours: terminalWidth(out) > 0 && os.Getenv("NO_COLOR") == ""}
-	s.width = terminalWidth(err)
-	return s
+	terminal := terminalWidth(out) > 0
+	return &screen{out: out, err: err, terminal: terminal, colours: terminal && os.Getenv("NO_COLOR") == "", width: terminalWidth(err)}
 }
 
 // terminalWidth is 0 for what is no terminal.
@@ -43,11 +49,40 @@ func terminalWidth(w io.Writer) int {
 // log prints a line of a replica's log.
 func (s *screen) log(replica, text string, pad int) {
 	s.hide()
+	if replica == s.replica {
+		s.progress = ""
+	}
+	if s.terminal {
+		text = tame(text)
+	}
 	prefix := fmt.Sprintf("%-*s", pad, replica)
 	if s.colours {
 		prefix = fmt.Sprintf("\033[%dm%s\033[0m", colourOf(replica), prefix)
 	}
 	fmt.Fprintf(s.out, "%s | %s\n", prefix, text)
+	s.show()
+}
+
+const (
+	// pace is how often the live line is drawn for progress alone, at most.
+	pace = 100 * time.Millisecond
+	// turn is how long the live line waits for a replica before it shows another's progress.
+	turn = time.Second
+)
+
+// unfinished shows in the live line what a replica has written of a line so far. As all write at the same time, it stays with
+// one of them.
+func (s *screen) unfinished(replica, text string) {
+	now := time.Now()
+	if s.progress != "" && s.replica != replica && now.Sub(s.heard) < turn {
+		return
+	}
+	s.replica, s.progress, s.heard = replica, strings.TrimSpace(plain(text)), now
+	if s.live == "" || now.Sub(s.drawn) < pace { // the next change of the live line shows it
+		return
+	}
+	s.drawn = now
+	s.hide()
 	s.show()
 }
 
@@ -80,15 +115,51 @@ func (s *screen) show() {
 		return
 	}
 	line := s.live
-	if utf8.RuneCountInString(line) >= s.width {
-		line = string([]rune(line)[:s.width-2]) + "…"
+	if s.progress != "" {
+		line += " · " + s.replica + ": " + s.progress
 	}
-	fmt.Fprint(s.err, line)
+	if utf8.RuneCountInString(line) >= s.width {
+		line = string([]rune(line)[:max(s.width-2, 0)]) + "…"
+	}
+	fmt.Fprint(s.err, "\033[?7l"+line+"\033[?7h") // wide letters must not wrap it: only one line is written over
 	s.shown = true
 }
 
 // end removes the live line.
 func (s *screen) end() { s.keep("") }
+
+// escape is a terminal's control sequence: one with parameters, one with a text, or a short one.
+var escape = regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]?|\\][^\a\x1b]*(?:\a|\x1b\\\\)?|[ -/]*[0-Z^-~]?)")
+
+// tame leaves a replica its colours, up to the end of the line, and nothing by which it could write elsewhere on the terminal.
+func tame(text string) string {
+	if !strings.ContainsFunc(text, unicode.IsControl) {
+		return text
+	}
+	coloured := false
+	text = escape.ReplaceAllStringFunc(text, func(sequence string) string {
+		if strings.HasPrefix(sequence, "\033[") && strings.HasSuffix(sequence, "m") {
+			coloured = true
+			return sequence
+		}
+		return ""
+	})
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\t' && r != '\033' {
+			return -1
+		}
+		return r
+	}, text)
+	if coloured {
+		text += "\033[0m"
+	}
+	return text
+}
+
+// plain is text without what only a terminal understands, and without half a letter.
+func plain(text string) string {
+	return strings.ReplaceAll(escape.ReplaceAllString(tame(strings.ToValidUTF8(text, "")), ""), "\t", " ")
+}
 
 // colourOf gives each replica one of the terminal's colours, always the same.
 func colourOf(replica string) int {

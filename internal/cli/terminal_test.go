@@ -119,3 +119,37 @@ func TestCtrlCTwiceStopsTheJobAtOnce(t *testing.T) {
 		t.Errorf("left: %s", pods)
 	}
 }
+
+// A progress bar moves in the live line, and stays where something else is said, and when it is done. Who has no terminal is
+// told the same lines when they are ended, though the connection is cut while one is open.
+func TestProgressIsSeenAsItMoves(t *testing.T) {
+	t.Parallel()
+	d, wire, stage := newDesk(t), newWire(t, local.Shared(t).Kubeconfig()), stage(t.TempDir())
+	script := strings.Join([]string{
+		"echo hello", stage.until("begin"), `printf '\r10%%' >&2`, stage.until("more"), `printf '\r20%%\r\033[31m50%%' >&2`, stage.until("word"), "echo between",
+		stage.until("rest"), `printf '\r90%%' >&2`, stage.until("end"), `printf '\r100%%\nno newline' >&2`,
+	}, "; ")
+	term := openTerminal(t, "run", "--image=none", "--name=bar", "--namespace="+d.Namespace, "--kubeconfig="+local.Shared(t).Kubeconfig(), "--", "sh", "-c", script)
+	term.sees(`^worker-0 \| hello$`)
+	follower := d.follows(wire, "bar")
+	d.Eventually("the follower's first line", func() error { return found(follower.said(), "worker-0 | hello") })
+	stage.give(t, "begin")
+	term.sees(`^bar · running · .* · worker-0: 10%$`)
+	wire.Cut()
+	stage.give(t, "more")
+	term.sees(`^bar · running · .* · worker-0: 50%$`)
+	d.expect(d.types("logs", "bar"), 0, `\Aworker-0 \| hello\nworker-0 \| \x1b\[31m50%\n\z`)
+	stage.give(t, "word")
+	term.sees(`^worker-0 \| between$`, `^bar · running · .*s$`)
+	wire.Mend()
+	d.Eventually("what the cut kept from the follower", func() error { return found(follower.said(), "worker-0 | between") })
+	stage.give(t, "rest")
+	term.sees(`^bar · running · .* · worker-0: 90%$`)
+	stage.give(t, "end")
+	term.ends(0)
+	term.sees(`^worker-0 \| 50%\nworker-0 \| between\nworker-0 \| 100%\nworker-0 \| no newline\n\nbar succeeded`)
+	follower.ends(t)
+	if got, want := follower.wordsOf("worker-0"), "hello \033[31m50% between 100% no newline"; got != want {
+		t.Errorf("`logs -f` says %q, want %q", got, want)
+	}
+}
