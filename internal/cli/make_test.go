@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"os"
 	"reflect"
 	"testing"
 
@@ -8,7 +9,7 @@ import (
 )
 
 // A TrainJob's containers are not in it, but what it says of their environment is.
-func TestATrainJobFindsTheProgramsOfTheShell(t *testing.T) {
+func TestATrainJobStartsWhereTheShellIs(t *testing.T) {
 	t.Setenv("PATH", "/here")
 	t.Setenv("VIRTUAL_ENV", "/venv")
 	t.Setenv("CONDA_PREFIX", "")
@@ -19,10 +20,14 @@ func TestATrainJobFindsTheProgramsOfTheShell(t *testing.T) {
 	if err := localize(obj); err != nil {
 		t.Fatal(err)
 	}
-	venv := map[string]any{"name": "VIRTUAL_ENV", "value": "/venv"}
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	venv, pwd := map[string]any{"name": "VIRTUAL_ENV", "value": "/venv"}, map[string]any{"name": "PWD", "value": here}
 	want := map[string]any{
-		"trainer":     map[string]any{"env": []any{map[string]any{"name": "PATH", "value": "/here"}, venv}},
-		"initializer": map[string]any{"model": map[string]any{"env": []any{mine, venv}}},
+		"trainer":     map[string]any{"env": []any{map[string]any{"name": "PATH", "value": "/here"}, venv, pwd}},
+		"initializer": map[string]any{"model": map[string]any{"env": []any{mine, venv, pwd}}},
 	}
 	if got := obj.Object["spec"]; !reflect.DeepEqual(got, want) {
 		t.Errorf("the spec is %v, want %v", got, want)

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trainyard/trainyard/internal/job"
+	"github.com/trainyard/trainyard/internal/story"
 )
 
 // Line is one line of a replica's log, as a terminal shows it: what was written over is not in it.
@@ -326,7 +327,7 @@ func (s *stream) endOpen() { s.line(s.open.take(), false) }
 // line tells a line, unless it was told before the log broke off: what is as old as the last one told was.
 func (s *stream) line(text string, partial bool) {
 	at, text, ok := s.timed(text)
-	if text = shown(text); !ok || !at.After(s.told) || partial && text == "" {
+	if text = story.Shown(text); !ok || !at.After(s.told) || partial && text == "" {
 		return
 	}
 	if !partial {
@@ -345,14 +346,8 @@ func (s *stream) timed(text string) (at time.Time, rest string, ok bool) {
 	if _, rest, ok = strings.Cut(text, "\r"); !ok || s.since == nil {
 		return at, "", false
 	}
-	rest = shown(rest)
+	rest = story.Shown(rest)
 	return s.since.Time, rest, rest != ""
-}
-
-// shown is what a terminal shows of a line, to which a program returns to write over it.
-func shown(text string) string {
-	text = strings.TrimRight(text, "\r")
-	return text[strings.LastIndexByte(text, '\r')+1:]
 }
 
 // openLine is a line with its time, as far as it is read. What was written over is let go, as a progress bar's line can grow for days.

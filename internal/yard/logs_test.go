@@ -15,6 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cri-client/pkg/logs"
+
+	"github.com/trainyard/trainyard/internal/story"
 )
 
 // recorded is a container's log on its node.
@@ -213,7 +215,7 @@ func TestAnOpenLineStaysSmall(t *testing.T) {
 	if len(o.text) > 100 {
 		t.Errorf("it has %d bytes", len(o.text))
 	}
-	if got := shown(o.take()); got != "99999 of 100000" {
+	if got := story.Shown(o.take()); got != "99999 of 100000" {
 		t.Errorf("it shows %q", got)
 	}
 }
