@@ -14,6 +14,12 @@ func (d *Document) Line(path string) int {
 	return line
 }
 
+// Column is where in its line the value at a path begins, or that of the nearest part above it.
+func (d *Document) Column(path string) int {
+	_, node, _ := d.find(path)
+	return node.Column
+}
+
 // Written is the text of a field that is a plain value, without its quotes; empty where there is none.
 func (d *Document) Written(path string) string {
 	if _, node, rest := d.find(path); rest == "" && node.Kind == yaml.ScalarNode {

@@ -42,6 +42,8 @@ type Problem struct {
 	Message string `json:"message"`
 	// Depends is set where a cluster may know better, by its webhooks, runtimes and kinds.
 	Depends bool `json:"-"`
+
+	column int
 }
 
 func (p Problem) String() string {
@@ -94,12 +96,12 @@ func Documents(ctx context.Context, docs []*document.Document) (problems []Probl
 func sorted(problems []Problem) []Problem {
 	slices.SortStableFunc(problems, func(a, b Problem) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Path, b.Path)) })
 	type place struct {
-		line           int
+		line, column   int
 		field, message string
 	}
 	said := map[place]bool{}
 	return slices.DeleteFunc(problems, func(p Problem) bool {
-		at := place{p.Line, p.Path[strings.LastIndex(p.Path, ".")+1:], p.Message}
+		at := place{p.Line, p.column, p.Path[strings.LastIndex(p.Path, ".")+1:], p.Message}
 		again := said[at]
 		said[at] = true
 		return again
@@ -133,7 +135,7 @@ func (c *checker) add(severity Severity, path, format string, args ...any) {
 
 func (c *checker) addTo(doc *document.Document, severity Severity, path, format string, args ...any) {
 	c.problems = append(c.problems, Problem{
-		File: doc.File, Line: doc.Line(path), Severity: severity, Path: path, Message: fmt.Sprintf(format, args...),
+		File: doc.File, Line: doc.Line(path), column: doc.Column(path), Severity: severity, Path: path, Message: fmt.Sprintf(format, args...),
 	})
 }
 
