@@ -5,13 +5,13 @@ import (
 	"hash/fnv"
 	"io"
 	"os"
-	"regexp"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/term"
+
+	"github.com/trainyard/trainyard/internal/text"
 )
 
 // screen is what a person sees while a job runs: lines that stay, and on a terminal one live line below them that is
@@ -47,19 +47,19 @@ func terminalWidth(w io.Writer) int {
 }
 
 // log prints a line of a replica's log.
-func (s *screen) log(replica, text string, pad int) {
+func (s *screen) log(replica, line string, pad int) {
 	s.hide()
 	if replica == s.replica {
 		s.progress = ""
 	}
 	if s.terminal {
-		text = tame(text)
+		line = text.Tame(line)
 	}
 	prefix := fmt.Sprintf("%-*s", pad, replica)
 	if s.colours {
 		prefix = fmt.Sprintf("\033[%dm%s\033[0m", colourOf(replica), prefix)
 	}
-	fmt.Fprintf(s.out, "%s | %s\n", prefix, text)
+	fmt.Fprintf(s.out, "%s | %s\n", prefix, line)
 	s.show()
 }
 
@@ -72,12 +72,12 @@ const (
 
 // unfinished shows in the live line what a replica has written of a line so far. As all write at the same time, it stays with
 // one of them.
-func (s *screen) unfinished(replica, text string) {
+func (s *screen) unfinished(replica, line string) {
 	now := time.Now()
 	if s.progress != "" && s.replica != replica && now.Sub(s.heard) < turn {
 		return
 	}
-	s.replica, s.progress, s.heard = replica, strings.TrimSpace(plain(text)), now
+	s.replica, s.progress, s.heard = replica, strings.TrimSpace(text.Plain(line)), now
 	if s.live == "" || now.Sub(s.drawn) < pace { // the next change of the live line shows it
 		return
 	}
@@ -127,39 +127,6 @@ func (s *screen) show() {
 
 // end removes the live line.
 func (s *screen) end() { s.keep("") }
-
-// escape is a terminal's control sequence: one with parameters, one with a text, or a short one.
-var escape = regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]?|\\][^\a\x1b]*(?:\a|\x1b\\\\)?|[ -/]*[0-Z^-~]?)")
-
-// tame leaves a replica its colours, up to the end of the line, and nothing by which it could write elsewhere on the terminal.
-func tame(text string) string {
-	if !strings.ContainsFunc(text, unicode.IsControl) {
-		return text
-	}
-	coloured := false
-	text = escape.ReplaceAllStringFunc(text, func(sequence string) string {
-		if strings.HasPrefix(sequence, "\033[") && strings.HasSuffix(sequence, "m") {
-			coloured = true
-			return sequence
-		}
-		return ""
-	})
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\t' && r != '\033' {
-			return -1
-		}
-		return r
-	}, text)
-	if coloured {
-		text += "\033[0m"
-	}
-	return text
-}
-
-// plain is text without what only a terminal understands, and without half a letter.
-func plain(text string) string {
-	return strings.ReplaceAll(escape.ReplaceAllString(tame(strings.ToValidUTF8(text, "")), ""), "\t", " ")
-}
 
 // colourOf gives each replica one of the terminal's colours, always the same.
 func colourOf(replica string) int {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainyard/trainyard/internal/text"
 )
 
 // Class says whose fault a failure is.
@@ -102,7 +104,7 @@ func deletionAsked(pod *corev1.Pod) time.Time {
 func newFailure(pod *corev1.Pod, r Replica, class Class, end *corev1.ContainerStateTerminated) *Failure {
 	f := &Failure{Replica: r, Pod: pod.Name, Node: pod.Spec.NodeName, Class: class}
 	if end != nil {
-		f.ExitCode, f.Reason, f.Message, f.Time = end.ExitCode, end.Reason, tail(end.Message, 1024), end.FinishedAt.UTC()
+		f.ExitCode, f.Reason, f.Message, f.Time = end.ExitCode, end.Reason, tail(text.PlainLines(end.Message), 1024), end.FinishedAt.UTC()
 		if f.Signal = end.Signal; f.Signal == 0 && end.ExitCode > 128 && end.ExitCode < 160 {
 			f.Signal = end.ExitCode - 128
 		}
@@ -162,8 +164,7 @@ func (f *Failure) lastWords() string {
 	if f == nil || strings.TrimSpace(f.Message) == "" {
 		return ""
 	}
-	lines := strings.FieldsFunc(f.Message, func(r rune) bool { return r == '\n' || r == '\r' }) // a progress bar returns to its beginning
-	lines = slices.DeleteFunc(lines, func(line string) bool { return strings.TrimSpace(line) == "" })
+	lines := strings.Split(strings.TrimSpace(f.Message), "\n")
 	words := []rune(strings.TrimSpace(lines[len(lines)-1]))
 	if len(words) > 120 {
 		words = append(words[:119], '…')

@@ -54,7 +54,7 @@ func (c *console) end() {
 	c.log.letGo()
 	for i, pump := range c.pumps {
 		pump.finish()
-		c.lines[i].finish()
+		c.lines[i].pass()
 	}
 	c.close()
 }

@@ -205,7 +205,4 @@ func (s *logStream) pass() {
 	s.log.commit()
 }
 
-// finish writes the last line of a stream that ended without a newline.
-func (s *logStream) finish() { s.pass() }
-
 var errNotRunning = errors.New("it is not running")

@@ -187,7 +187,7 @@ func TestBytesAreBatched(t *testing.T) {
 			out.write([]byte("."))
 			time.Sleep(time.Millisecond)
 		}
-		out.finish()
+		out.pass()
 		if n := len(entries(readLog(t, log))); n > 3001 {
 			t.Errorf("there are %d entries", n)
 		}

@@ -251,15 +251,9 @@ func (s Story) present() string {
 func indent(text, prefix string) string {
 	var out strings.Builder
 	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
-		out.WriteString(prefix + Shown(line) + "\n")
+		out.WriteString(prefix + line + "\n")
 	}
 	return out.String()
-}
-
-// Shown is what a terminal shows of a line, to whose beginning a program returns to write over it, as progress bars do.
-func Shown(line string) string {
-	line = strings.TrimRight(line, "\r")
-	return line[strings.LastIndexByte(line, '\r')+1:]
 }
 
 // Count is a number of things: 1 retry, 2 retries.

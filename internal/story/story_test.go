@@ -194,13 +194,3 @@ func TestScaled(t *testing.T) {
 		})
 	}
 }
-
-func TestALineIsShownAsATerminalShowsIt(t *testing.T) {
-	for text, want := range map[string]string{
-		"plain": "plain", "ends with a return\r": "ends with a return", "10%\r50%\r100%": "100%", "10%\r100%\r": "100%", "\r": "", "": "",
-	} {
-		if got := Shown(text); got != want {
-			t.Errorf("of %q it shows %q, want %q", text, got, want)
-		}
-	}
-}

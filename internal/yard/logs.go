@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trainyard/trainyard/internal/job"
-	"github.com/trainyard/trainyard/internal/story"
+	terminal "github.com/trainyard/trainyard/internal/text"
 )
 
 // Line is one line of a replica's log, as a terminal shows it: what was written over is not in it.
@@ -146,6 +146,8 @@ func (y *Yard) whole(ctx context.Context, j *Job) *Job {
 	if len(j.Job.Roles) > 0 {
 		return j
 	}
+	ctx, cancel := context.WithTimeout(ctx, again*10)
+	defer cancel()
 	if now, err := y.Find(ctx, strings.ToLower(j.Kind.Name())+"/"+j.Job.Name); err == nil && now.Job.UID == j.Job.UID {
 		return now
 	}
@@ -176,6 +178,7 @@ type stream struct {
 func newStream(y *Yard, j *Job, pod *corev1.Pod, q LogQuery, tell func(Line)) *stream {
 	s := &stream{yard: y, pod: pod, partial: q.Partial, tell: tell, changed: make(chan struct{}, 1)}
 	s.replica, s.attempt = replicaOf(pod)
+	s.container = job.TrainingContainer(pod.Spec, "") // where the roles are not known
 	for _, role := range j.Job.Roles {
 		if strings.EqualFold(role.Name, pod.Labels[job.LabelReplicaType]) {
 			s.container = job.TrainingContainer(pod.Spec, role.Container)
@@ -327,7 +330,7 @@ func (s *stream) endOpen() { s.line(s.open.take(), false) }
 // line tells a line, unless it was told before the log broke off: what is as old as the last one told was.
 func (s *stream) line(text string, partial bool) {
 	at, text, ok := s.timed(text)
-	if text = story.Shown(text); !ok || !at.After(s.told) || partial && text == "" {
+	if text = terminal.Shown(text); !ok || !at.After(s.told) || partial && text == "" {
 		return
 	}
 	if !partial {
@@ -346,7 +349,7 @@ func (s *stream) timed(text string) (at time.Time, rest string, ok bool) {
 	if _, rest, ok = strings.Cut(text, "\r"); !ok || s.since == nil {
 		return at, "", false
 	}
-	rest = story.Shown(rest)
+	rest = terminal.Shown(rest)
 	return s.since.Time, rest, rest != ""
 }
 

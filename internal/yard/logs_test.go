@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cri-client/pkg/logs"
 
-	"github.com/trainyard/trainyard/internal/story"
+	terminal "github.com/trainyard/trainyard/internal/text"
 )
 
 // recorded is a container's log on its node.
@@ -215,7 +215,7 @@ func TestAnOpenLineStaysSmall(t *testing.T) {
 	if len(o.text) > 100 {
 		t.Errorf("it has %d bytes", len(o.text))
 	}
-	if got := story.Shown(o.take()); got != "99999 of 100000" {
+	if got := terminal.Shown(o.take()); got != "99999 of 100000" {
 		t.Errorf("it shows %q", got)
 	}
 }

@@ -43,13 +43,19 @@ func TestImportsGoOneWay(t *testing.T) {
 			sentence: "the heart knows Kubernetes' types, and nothing that could act",
 			packages: "./internal/job",
 			never:    []string{module, "k8s.io/client-go", "sigs.k8s.io/controller-runtime", "k8s.io/kubernetes/"},
-			except:   []string{module + "internal/job"},
+			except:   []string{module + "internal/job", module + "internal/text"},
 		},
 		{
 			sentence: "kinds answer, and cannot act",
 			packages: "./internal/kinds/...",
 			never:    []string{module + "internal", "k8s.io/client-go", "sigs.k8s.io/controller-runtime/pkg/client"},
-			except:   []string{module + "internal/job", module + "internal/kinds", module + "internal/manifest"},
+			except:   []string{module + "internal/job", module + "internal/kinds", module + "internal/manifest", module + "internal/text"},
+		},
+		{
+			sentence: "text is text",
+			packages: "./internal/text",
+			never:    []string{module, "k8s.io/"},
+			except:   []string{module + "internal/text"},
 		},
 		{
 			sentence: "the API needs neither a client nor anything internal",

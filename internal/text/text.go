@@ -1,0 +1,59 @@
+// Package text is about what programs write for a terminal, and what is left of it elsewhere.
+package text
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// Shown is what a terminal shows of a line, to whose beginning a program returns to write over it, as progress bars do.
+func Shown(line string) string {
+	line = strings.TrimRight(line, "\r")
+	return line[strings.LastIndexByte(line, '\r')+1:]
+}
+
+// escape is a terminal's control sequence: one with parameters, one with a text, or a short one.
+var escape = regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]?|\\][^\a\x1b]*(?:\a|\x1b\\\\)?|[ -/]*[0-Z^-~]?)")
+
+// Tame leaves a line its colours, up to its end, and nothing by which it could write elsewhere on the terminal.
+func Tame(line string) string {
+	if !strings.ContainsFunc(line, unicode.IsControl) {
+		return line
+	}
+	coloured := false
+	line = escape.ReplaceAllStringFunc(line, func(sequence string) string {
+		if strings.HasPrefix(sequence, "\033[") && strings.HasSuffix(sequence, "m") {
+			coloured = true
+			return sequence
+		}
+		return ""
+	})
+	line = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\t' && r != '\033' {
+			return -1
+		}
+		return r
+	}, line)
+	if coloured {
+		line += "\033[0m"
+	}
+	return line
+}
+
+// Plain is a line without what only a terminal understands, and without half a letter.
+func Plain(line string) string {
+	return strings.ReplaceAll(escape.ReplaceAllString(Tame(strings.ToValidUTF8(line, "")), ""), "\t", " ")
+}
+
+// PlainLines are lines as a terminal shows them, each without what only that understands.
+func PlainLines(lines string) string {
+	if !strings.ContainsFunc(lines, func(r rune) bool { return unicode.IsControl(r) && r != '\n' }) {
+		return lines
+	}
+	all := strings.Split(lines, "\n")
+	for i, line := range all {
+		all[i] = Plain(Shown(line))
+	}
+	return strings.Join(all, "\n")
+}

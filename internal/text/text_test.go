@@ -1,0 +1,25 @@
+package text
+
+import "testing"
+
+func TestALineIsShownAsATerminalShowsIt(t *testing.T) {
+	for line, want := range map[string]string{
+		"plain": "plain", "ends with a return\r": "ends with a return", "10%\r50%\r100%": "100%", "10%\r100%\r": "100%", "\r": "", "": "",
+	} {
+		if got := Shown(line); got != want {
+			t.Errorf("of %q it shows %q, want %q", line, got, want)
+		}
+	}
+}
+
+func TestPlainLinesHaveNothingForATerminal(t *testing.T) {
+	for lines, want := range map[string]string{
+		"Traceback:\n  File \"train.py\"\n":       "Traceback:\n  File \"train.py\"\n",
+		"10%\r100%\r\n\x1b[A\x1b[31mred\x1b[0m\n": "100%\nred\n",
+		"title\x1b]0;mine\a\nbell\a":              "title\nbell",
+	} {
+		if got := PlainLines(lines); got != want {
+			t.Errorf("of %q is left %q, want %q", lines, got, want)
+		}
+	}
+}
