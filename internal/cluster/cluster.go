@@ -20,6 +20,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
@@ -77,12 +78,12 @@ func start(ctx context.Context, options Options, home *home) (*Cluster, error) {
 	}
 	serving, stopServing := context.WithCancel(context.Background())
 	go serveUplink(serving, uplink) //nolint:errcheck // ends with the enclave; pods then have no network because they are gone
-	c := &Cluster{process: process, kubeconfig: options.Kubeconfig, guests: home.guests, release: func() {
+	c := &Cluster{process: process, kubeconfig: options.Kubeconfig, guests: home.guests, release: sync.OnceFunc(func() {
 		stopServing()
 		_ = control.Close()
 		procrun.Sweep(cgroupName(options.DataDir)) // where it was killed
 		home.close()
-	}}
+	})}
 	if err := c.await(ctx, control, options); err != nil {
 		c.kill()
 		return nil, fmt.Errorf("%w (see %s)", err, home.log.Name())

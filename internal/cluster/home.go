@@ -108,9 +108,9 @@ func listen(name string) (net.Listener, error) {
 	return listener, nil
 }
 
-// close gives the directory back.
+// close gives the directory back. Whoever waits to be a guest finds that nobody holds it.
 func (h *home) close() {
-	for _, file := range []*os.File{h.log, h.guests, h.lock} {
+	for _, file := range []*os.File{h.log, h.lock, h.guests} {
 		if file != nil {
 			_ = file.Close()
 		}

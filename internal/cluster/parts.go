@@ -93,6 +93,7 @@ func (c *inhabitant) startControllers(ctx context.Context, api *servedAPI, kubec
 	if err := api.awaitReady(ctx); err != nil {
 		return err
 	}
+	c.keep(ctx, "API server", func() error { return <-api.failed })
 	c.keep(ctx, "controllers", func() error { return runControllers(ctx, kubeconfig, c.pki) })
 	return nil
 }

@@ -25,7 +25,7 @@ import (
 const FieldManager = "trainyard"
 
 // served is how long a definition may take from its installation to being served.
-const served = 30 * time.Second
+const served = 2 * time.Minute
 
 // holdUp is how long an API server delays the creation of objects whose kind it has just begun to serve, so that its peers know the
 // kind by then, too.
@@ -86,7 +86,7 @@ func (d definitions) install(ctx context.Context, resource schema.GroupResource)
 // be created, and a client whose watch is refused meanwhile tries again only after a second.
 func (d definitions) watchable(ctx context.Context, resource schema.GroupVersionResource) error {
 	return d.Get().AbsPath("/apis", resource.Group, resource.Version, resource.Resource).Param("resourceVersion", "0").
-		MaxRetries(0).Do(ctx).Error()
+		SetHeader("Accept", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1").MaxRetries(0).Do(ctx).Error()
 }
 
 // AwaitDefinitions returns when the cluster serves all kinds of jobs, and takes new ones at once.
