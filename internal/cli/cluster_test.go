@@ -276,6 +276,8 @@ func TestWhatCannotBeDoneToAJobIsSaid(t *testing.T) {
 	write(t, file, job("over", 1, "true"))
 	d.expect(d.types("submit", "-f", file), 0, "Follow it with `trainyard logs -f over -n "+d.Namespace+"`")
 	d.expect(d.types("wait", "over"), 0)
+	elsewhere := filepath.Join(t.TempDir(), "elsewhere.yaml")
+	write(t, elsewhere, strings.Replace(job("demo", 1, "true"), "{name: demo}", "{name: demo, namespace: team-a}", 1))
 	for _, row := range []struct {
 		args []string
 		code int
@@ -288,12 +290,15 @@ func TestWhatCannotBeDoneToAJobIsSaid(t *testing.T) {
 		{[]string{"logs", "demo", "--attempt=0"}, 2, "they are counted from 1"},
 		{[]string{"logs", "demo", "--since=-3s"}, 2, "--since -3s: use a time that has passed"},
 		{[]string{"submit", "-f", file, "--namespace=nowhere"}, 2, "there is no namespace nowhere"},
+		{[]string{"submit", "-f", elsewhere}, 2, "there is no namespace team-a"},
 	} {
 		d.expect(d.types(row.args...), row.code, "^trainyard: .*"+regexp.QuoteMeta(row.says))
 	}
-	shell := d.command("why", "")
-	shell.Args = slices.Insert(shell.Args, 1, "__complete")
-	d.expect(finish(d, shell), 0, "^demo\tPyTorchJob, ", "^over\tPyTorchJob, succeeded$")
+	d.Eventually("the shell is offered both", func() error { // who asks gives up soon
+		shell := d.command("why", "")
+		shell.Args = slices.Insert(shell.Args, 1, "__complete")
+		return found(finish(d, shell).Stdout, "demo\tPyTorchJob, ", "over\tPyTorchJob, succeeded\n")
+	})
 }
 
 // Runs at the same time share the cluster that the first of them starts, and it stays for the last.

@@ -92,7 +92,11 @@ func sound(ctx context.Context, file string, docs []*document.Document, refused 
 	}
 	for _, p := range problems {
 		if refused(p) {
-			return usageError{fmt.Errorf("%s; `trainyard lint -f %s` lists all", strings.Replace(p.String(), " error:", "", 1), file)}
+			said := strings.Replace(p.String(), " error:", "", 1)
+			if file == "-" {
+				return usageError{errors.New(said)}
+			}
+			return usageError{fmt.Errorf("%s; `trainyard lint -f %s` lists all", said, file)}
 		}
 	}
 	return nil

@@ -34,7 +34,7 @@ type follower struct {
 	pad      int
 	first    *job.Failure
 	stopping bool
-	// killed says that Ctrl-C was pressed twice.
+	// killed says that nobody waits for an orderly end: Ctrl-C was pressed twice, or the cluster is dead.
 	killed bool
 	lines  chan yard.Line
 	// asked is when Kubernetes was last asked what keeps the job, warned what it said.
@@ -166,6 +166,8 @@ func (f *follower) ask(ctx context.Context) {
 		return
 	}
 	f.asked = time.Now()
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	s, err := askedOf(ctx, f.yard, f.job)
 	if err != nil || len(s.Warnings) == 0 || s.Warnings[len(s.Warnings)-1] == f.warned {
 		return
@@ -204,6 +206,8 @@ func (f *follower) interrupt(ctx context.Context) {
 	f.stopping = true
 	f.tell("stopping", "stopping %s; Ctrl-C again stops it at once.", f.job.Job.Name)
 	f.screen.keep(f.live())
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	uid := f.job.Job.UID
 	err := f.yard.Delete(ctx, f.job.Object, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationForeground))
 	if client.IgnoreNotFound(err) != nil {
@@ -211,13 +215,26 @@ func (f *follower) interrupt(ctx context.Context) {
 	}
 }
 
-// atOnce kills what still runs. A second is what a kubelet is told that has begun to end a pod with more patience: of one that is
-// taken from it without any, it ends the containers as patiently as before.
+// dead tells whether the cluster that was started for the job has ended by itself.
+func (f *follower) dead() bool {
+	select {
+	case <-f.died:
+		return true
+	default:
+		return false
+	}
+}
+
+// patience is how long the API server may take to answer while a person waits for something else.
+const patience = 5 * time.Second
+
+// atOnce kills what still runs. A pod that is taken from a kubelet without a second to end in has its containers ended as patiently
+// as was said at first.
 func (f *follower) atOnce() {
 	if !f.stop {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	soon := int64(1)
 	pods, err := f.yard.Pods(ctx, f.job)

@@ -196,7 +196,7 @@ func (r *running) cluster(ctx context.Context) (_ *rest.Config, leave func(*foll
 		}
 		if c, err = r.start(ctx); errors.Is(err, cluster.ErrRunning) {
 			config, err := join(ctx, filepath.Join(r.dataDir, "kubeconfig"))
-			return config, func(*follower) { leave() }, err
+			return config, func(*follower) { leave() }, startError(err)
 		}
 		leave() // it has just been left: this run has one of its own
 	}
@@ -247,21 +247,9 @@ func (r *running) greet(ctx context.Context, y *yard.Yard) {
 
 // leave stops the cluster that was started for this run, when no other uses it.
 func (r *running) leave(c *cluster.Cluster, f *follower) {
-	waiting, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go func() {
-		select {
-		case <-f.signals:
-		case <-c.Done():
-		case <-waiting.Done():
-		}
-		cancel()
-	}()
-	_ = c.AwaitGuests(waiting, func() {
-		if f.job != nil {
-			f.tell("staying", "the local cluster stays while another run uses it; Ctrl-C stops it now.")
-		}
-	})
+	if !f.dead() {
+		r.awaitGuests(c, f.signals)
+	}
 	limited, end := context.WithTimeout(context.Background(), stopLimit)
 	defer end()
 	if f.killed {
@@ -275,6 +263,26 @@ func (r *running) leave(c *cluster.Cluster, f *follower) {
 	}
 }
 
+// awaitGuests returns when no other run uses the cluster, or a person does not want to wait for that.
+func (r *running) awaitGuests(c *cluster.Cluster, signals <-chan os.Signal) {
+	waiting, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	_ = c.AwaitGuests(waiting, func() {
+		for len(signals) > 0 {
+			<-signals // which was for the job
+		}
+		r.screen.say("» the local cluster stays while another run uses it; Ctrl-C stops it now.")
+		go func() {
+			select {
+			case <-signals:
+			case <-c.Done():
+			case <-waiting.Done():
+			}
+			cancel()
+		}()
+	})
+}
+
 // join is access to the local cluster that another process runs, once it is ready.
 func join(ctx context.Context, kubeconfig string) (*rest.Config, error) {
 	var config *rest.Config
@@ -283,6 +291,8 @@ func join(ctx context.Context, kubeconfig string) (*rest.Config, error) {
 		if config, err = clientcmd.BuildConfigFromFlags("", kubeconfig); err != nil {
 			return false, nil
 		}
+		ctx, cancel := context.WithTimeout(ctx, time.Second) // then the file may be another
+		defer cancel()
 		return operator.AwaitDefinitions(ctx, config) == nil, nil
 	})
 	if err != nil {

@@ -126,18 +126,21 @@ func (t *target) explain(err error) error {
 		return fmt.Errorf("the cluster does not answer: %w", err)
 	case meta.IsNoMatchError(err) || strings.Contains(err.Error(), "could not find the requested resource"):
 		return errors.New("the cluster knows no training jobs: `trainyard install` brings the operator")
-	case apierrors.IsNotFound(err) && aboutNamespace(err):
-		return usageError{fmt.Errorf("there is no namespace %s: `kubectl create namespace %[1]s` makes one", t.namespace)}
+	case missingNamespace(err) != "":
+		return usageError{fmt.Errorf("there is no namespace %s: `kubectl create namespace %[1]s` makes one", missingNamespace(err))}
 	case apierrors.IsUnauthorized(err):
 		return fmt.Errorf("the cluster does not let you in: %w", err)
 	}
 	return err
 }
 
-// aboutNamespace tells whether it is a namespace that was not found.
-func aboutNamespace(err error) bool {
+// missingNamespace is the namespace that was not found, where it was one.
+func missingNamespace(err error) string {
 	var status apierrors.APIStatus
-	return errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Kind == "namespaces"
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) || status.Status().Details == nil || status.Status().Details.Kind != "namespaces" {
+		return ""
+	}
+	return status.Status().Details.Name
 }
 
 // contactTo prints that a cluster does not answer, and that it does again.
