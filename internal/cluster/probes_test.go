@@ -59,7 +59,7 @@ func TestReadinessProbe(t *testing.T) {
 	w := local.New(t)
 	folders := map[string]string{}
 	for kind, h := range checkups {
-		folders[kind] = t.TempDir()
+		folders[kind] = local.Folder(t)
 		w.Create(withFolder(probed(strings.ToLower(kind), h, func(c *corev1.Container, p *corev1.Probe) { c.ReadinessProbe = p }), folders[kind]))
 	}
 	for kind := range checkups {
@@ -87,7 +87,7 @@ func TestLivenessProbe(t *testing.T) {
 	w := local.New(t)
 	folders := map[string]string{}
 	for kind, h := range checkups {
-		folders[kind] = t.TempDir()
+		folders[kind] = local.Folder(t)
 		write(t, folders[kind]+"/well", "")
 		w.Create(withFolder(probed(strings.ToLower(kind), h, func(c *corev1.Container, p *corev1.Probe) {
 			p.FailureThreshold = 5 // a server needs its time to start
@@ -118,7 +118,7 @@ func TestStartupProbe(t *testing.T) {
 	w := local.New(t)
 	folders := map[string]string{}
 	for kind, h := range checkups {
-		folders[kind] = t.TempDir()
+		folders[kind] = local.Folder(t)
 		w.Create(withFolder(probed(strings.ToLower(kind), h, func(c *corev1.Container, p *corev1.Probe) {
 			c.StartupProbe, c.LivenessProbe = p, p.DeepCopy()
 			p.FailureThreshold = 1000 // the test may have to wait for its turn

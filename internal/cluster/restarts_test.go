@@ -19,7 +19,7 @@ func TestRestartPolicy(t *testing.T) {
 		pod.Spec.RestartPolicy = policy
 		return pod
 	}
-	folder := t.TempDir()
+	folder := local.Folder(t)
 	w.Create(
 		withScratch(lives("never", corev1.RestartPolicyNever, "3")),
 		withScratch(lives("on-failure", corev1.RestartPolicyOnFailure, "3 0")),

@@ -92,6 +92,17 @@ func DataDir(t testing.TB) string {
 	return shared.dir
 }
 
+// Folder is one for pods to write into. It goes with the shared cluster, and not with the test: a container that is restarted while
+// a test ends would make it again.
+func Folder(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp(DataDir(t), "folder-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 // AuditLog is the file in which the shared cluster's API server notes each request.
 func AuditLog(t testing.TB) string { return filepath.Join(DataDir(t), "audit.log") }
 
