@@ -232,7 +232,9 @@ func (j *training) events() []string {
 	}
 	var told []string
 	for _, e := range list.Items {
-		told = append(told, e.Type+" "+e.Reason)
+		if strings.HasSuffix(e.InvolvedObject.Kind, "Job") { // a Service's endpoints have the same name, and events of their own
+			told = append(told, e.Type+" "+e.Reason)
+		}
 	}
 	return told
 }
