@@ -4,28 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trainyard/trainyard/internal/cluster"
-	"github.com/trainyard/trainyard/internal/job"
 	"github.com/trainyard/trainyard/internal/kinds"
 	"github.com/trainyard/trainyard/internal/kinds/pytorch"
-	"github.com/trainyard/trainyard/internal/operator"
 	"github.com/trainyard/trainyard/internal/yard"
 )
 
@@ -168,200 +157,4 @@ func printAll(cmd *cobra.Command, objects []*unstructured.Unstructured) error {
 		return err
 	}
 	return out.err
-}
-
-// cluster is where the job will run, and how to leave it.
-func (r *running) cluster(ctx context.Context) (_ *rest.Config, leave func(*follower), _ error) {
-	if r.named() {
-		config, err := r.config()
-		return config, func(*follower) {}, err
-	}
-	if r.namespace == "" {
-		r.namespace = metav1.NamespaceDefault
-	}
-	r.local = true
-	if r.dataDir == "" {
-		var err error
-		if r.dataDir, err = defaultDataDir(); err != nil {
-			return nil, nil, err
-		}
-	}
-	defer r.screen.end()
-	r.began = time.Now()
-	c, err := r.start(ctx)
-	if errors.Is(err, cluster.ErrRunning) {
-		leave, visitErr := cluster.Visit(ctx, r.dataDir)
-		if visitErr != nil {
-			return nil, nil, startError(visitErr)
-		}
-		if c, err = r.start(ctx); errors.Is(err, cluster.ErrRunning) {
-			config, err := join(ctx, filepath.Join(r.dataDir, "kubeconfig"))
-			return config, func(*follower) { leave() }, startError(err)
-		}
-		leave() // it has just been left: this run has one of its own
-	}
-	if err != nil {
-		return nil, nil, startError(err)
-	}
-	r.died = c.Done()
-	r.screen.end()
-	if r.output != "json" {
-		r.screen.say("The local cluster is ready (%.1f s).", time.Since(r.began).Seconds())
-	}
-	return c.RESTConfig(), func(f *follower) { r.leave(c, f) }, nil
-}
-
-func (r *running) start(ctx context.Context) (*cluster.Cluster, error) {
-	return cluster.Start(ctx, cluster.Options{
-		DataDir: r.dataDir, Progress: func(step string) { r.screen.keep("starting the local cluster: " + step + " …") },
-	})
-}
-
-// startError says what to do about a local cluster that does not start.
-func startError(err error) error {
-	var path *fs.PathError
-	switch {
-	case errors.Is(err, context.Canceled):
-		return outcome(exitInterrupted)
-	case errors.As(err, &path) && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.EROFS)):
-		return usageError{fmt.Errorf("%w; name another directory with --data-dir", err)}
-	}
-	return err
-}
-
-// greet tells of jobs that go on where the cluster of this run is one that ended before they did.
-func (r *running) greet(ctx context.Context, y *yard.Yard) {
-	if r.died == nil || r.output == "json" {
-		return
-	}
-	jobs, err := y.Jobs(ctx, "")
-	if err != nil {
-		return // the job that follows meets the same trouble, and tells it
-	}
-	for _, j := range jobs {
-		if !j.Status.Finished() && !j.Job.Deleting && j.Object.GetCreationTimestamp().Time.Before(r.began.Truncate(time.Second)) {
-			r.screen.say("» %s, which had not ended when this cluster did, goes on: `trainyard delete %[1]s` removes it.", j.Job.Name)
-		}
-	}
-}
-
-// leave stops the cluster that was started for this run, when no other uses it.
-func (r *running) leave(c *cluster.Cluster, f *follower) {
-	if !f.dead() {
-		r.awaitGuests(c, f.signals)
-	}
-	limited, end := context.WithTimeout(context.Background(), stopLimit)
-	defer end()
-	if f.killed {
-		end() // which kills it
-	}
-	if err := c.Stop(limited); err != nil && !f.killed {
-		r.screen.say("trainyard: %v", err)
-	}
-	if f.job != nil && f.job.Status.Is(job.Failed) && !f.json {
-		r.screen.say("\n`trainyard up` starts this cluster again, to look at %s.", f.job.Job.Name)
-	}
-}
-
-// awaitGuests returns when no other run uses the cluster, or a person does not want to wait for that.
-func (r *running) awaitGuests(c *cluster.Cluster, signals <-chan os.Signal) {
-	waiting, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	_ = c.AwaitGuests(waiting, func() {
-		for len(signals) > 0 {
-			<-signals // which was for the job
-		}
-		r.screen.say("» the local cluster stays while another run uses it; Ctrl-C stops it now.")
-		go func() {
-			select {
-			case <-signals:
-			case <-c.Done():
-			case <-waiting.Done():
-			}
-			cancel()
-		}()
-	})
-}
-
-// join is access to the local cluster that another process runs, once it is ready.
-func join(ctx context.Context, kubeconfig string) (*rest.Config, error) {
-	var config *rest.Config
-	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		var err error
-		if config, err = clientcmd.BuildConfigFromFlags("", kubeconfig); err != nil {
-			return false, nil
-		}
-		ctx, cancel := context.WithTimeout(ctx, time.Second) // then the file may be another
-		defer cancel()
-		return operator.AwaitDefinitions(ctx, config) == nil, nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("joining the local cluster that is running: %w", err)
-	}
-	return config, nil
-}
-
-// submit gives the objects to the cluster. A finished job of the same name makes room.
-func (r *running) submit(ctx context.Context, y *yard.Yard, kind kinds.Kind, objects []*unstructured.Unstructured) (*yard.Job, error) {
-	job := objects[len(objects)-1]
-	if r.local {
-		if err := localize(job); err != nil {
-			return nil, err
-		}
-	}
-	for _, obj := range objects {
-		if namespaced, err := y.IsObjectNamespaced(obj); obj.GetNamespace() == "" && (namespaced || err != nil) {
-			obj.SetNamespace(y.Namespace)
-		}
-	}
-	y.Namespace = job.GetNamespace()
-	for _, obj := range objects[:len(objects)-1] {
-		if err := y.Apply(ctx, obj); err != nil {
-			return nil, err
-		}
-	}
-	submitted, err := y.Submit(ctx, kind, job.DeepCopy())
-	if apierrors.IsAlreadyExists(err) {
-		if err := makeRoom(ctx, y, job.GetName()); err != nil {
-			return nil, err
-		}
-		if r.screen != nil && r.output != "json" {
-			r.screen.say("» the finished job %s made room.", job.GetName())
-		}
-		submitted, err = y.Submit(ctx, kind, job.DeepCopy())
-	}
-	if err != nil && !apierrors.IsInvalid(err) {
-		return nil, fmt.Errorf("submitting the job: %w", err)
-	}
-	return submitted, refusedJob(err)
-}
-
-// makeRoom deletes a finished job and waits until it is gone.
-func makeRoom(ctx context.Context, y *yard.Yard, name string) error {
-	old, err := y.Find(ctx, name)
-	if errors.Is(err, yard.ErrNotFound) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if !old.Status.Finished() {
-		return fmt.Errorf("job %s exists and is not finished: follow it with `trainyard logs -f %[1]s`, or delete it with `trainyard delete %[1]s`", name)
-	}
-	uid := old.Job.UID
-	if err := y.Delete(ctx, old.Object, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationForeground)); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("deleting the finished job %s: %w", name, err)
-	}
-	return wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		_, err := y.Find(ctx, name)
-		return errors.Is(err, yard.ErrNotFound), nil
-	})
-}
-
-// refusedJob is the API server's word on a manifest it does not accept, which is the person's mistake.
-func refusedJob(err error) error {
-	if err == nil {
-		return nil
-	}
-	return usageError{err}
 }

@@ -1,7 +1,20 @@
 package cli
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainyard/trainyard/internal/kinds"
+	"github.com/trainyard/trainyard/internal/yard"
 )
 
 func submitCommand() *cobra.Command {
@@ -39,4 +52,69 @@ func (r *running) submitOnly(cmd *cobra.Command) error {
 	}
 	out.printf("%s %s is submitted. Follow it with `trainyard logs -f %[2]s%s`.\n", j.Kind.Name(), j.Job.Name, where)
 	return out.err
+}
+
+// submit gives the objects to the cluster. A finished job of the same name makes room.
+func (r *running) submit(ctx context.Context, y *yard.Yard, kind kinds.Kind, objects []*unstructured.Unstructured) (*yard.Job, error) {
+	job := objects[len(objects)-1]
+	if r.local {
+		if err := localize(job); err != nil {
+			return nil, err
+		}
+	}
+	for _, obj := range objects {
+		if namespaced, err := y.IsObjectNamespaced(obj); obj.GetNamespace() == "" && (namespaced || err != nil) {
+			obj.SetNamespace(y.Namespace)
+		}
+	}
+	y.Namespace = job.GetNamespace()
+	for _, obj := range objects[:len(objects)-1] {
+		if err := y.Apply(ctx, obj); err != nil {
+			return nil, err
+		}
+	}
+	submitted, err := y.Submit(ctx, kind, job.DeepCopy())
+	if apierrors.IsAlreadyExists(err) {
+		if err := makeRoom(ctx, y, job.GetName()); err != nil {
+			return nil, err
+		}
+		if r.screen != nil && r.output != "json" {
+			r.screen.say("» the finished job %s made room.", job.GetName())
+		}
+		submitted, err = y.Submit(ctx, kind, job.DeepCopy())
+	}
+	if err != nil && !apierrors.IsInvalid(err) {
+		return nil, fmt.Errorf("submitting the job: %w", err)
+	}
+	return submitted, refusedJob(err)
+}
+
+// makeRoom deletes a finished job and waits until it is gone.
+func makeRoom(ctx context.Context, y *yard.Yard, name string) error {
+	old, err := y.Find(ctx, name)
+	if errors.Is(err, yard.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !old.Status.Finished() {
+		return fmt.Errorf("job %s exists and is not finished: follow it with `trainyard logs -f %[1]s`, or delete it with `trainyard delete %[1]s`", name)
+	}
+	uid := old.Job.UID
+	if err := y.Delete(ctx, old.Object, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationForeground)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting the finished job %s: %w", name, err)
+	}
+	return wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		_, err := y.Find(ctx, name)
+		return errors.Is(err, yard.ErrNotFound), nil
+	})
+}
+
+// refusedJob is the API server's word on a manifest it does not accept, which is the person's mistake.
+func refusedJob(err error) error {
+	if err == nil {
+		return nil
+	}
+	return usageError{err}
 }
