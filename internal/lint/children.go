@@ -28,6 +28,9 @@ func (c *checker) checkChildren(m *manifest.Manifest, of origin) error {
 	if slices.ContainsFunc(c.problems, func(p Problem) bool { return p.Severity == Error }) {
 		m.Env = func(job.Replica) manifest.Env { return manifest.Env{} } // it is worked out for jobs that are as they should be
 	}
+	if err := c.checkAutoscaler(m); err != nil {
+		return err
+	}
 	known := slices.Clone(c.problems)
 	for _, role := range m.Job.Roles {
 		if m.Job.Size(role) == 0 {
