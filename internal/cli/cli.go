@@ -37,7 +37,11 @@ func Run(args []string) int {
 	if len(args) < 2 || args[1] != "kubectl" {
 		hush()
 	}
-	return run(args[1:], os.Stdin, os.Stdout, os.Stderr)
+	name := "trainyard"
+	if filepath.Base(args[0]) == "kubectl-trainyard" {
+		name = "kubectl trainyard"
+	}
+	return run(name, args[1:], os.Stdin, os.Stdout, os.Stderr)
 }
 
 // hush keeps what libraries log from a person's terminal: what matters of it is said in our words.
@@ -46,8 +50,9 @@ func hush() {
 	ctrl.SetLogger(klog.Logger{})
 }
 
-func run(args []string, in io.Reader, out, errOut io.Writer) int {
-	root := command(args)
+// run runs a command of the program, which the person calls by name.
+func run(name string, args []string, in io.Reader, out, errOut io.Writer) int {
+	root := command(name, args)
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errOut)
@@ -73,9 +78,10 @@ const (
 	groupLocal   = "local"
 )
 
-func command(args []string) *cobra.Command {
+func command(name string, args []string) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "trainyard",
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: name},
 		Short:         "Run distributed training jobs on this machine or on any Kubernetes cluster",
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -108,6 +114,9 @@ func command(args []string) *cobra.Command {
 
 // badFlag says what is wrong with a flag, and what would be right.
 func badFlag(cmd *cobra.Command, err error) error {
+	if errors.Is(err, errTwice) {
+		return usageError{errTwice}
+	}
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {
 		switch flag := invalid.GetFlag(); flag.Value.Type() {

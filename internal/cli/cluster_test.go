@@ -115,7 +115,7 @@ func TestLookingAtJobs(t *testing.T) {
 	d.expect(d.types("suspend", "demo"), 0, `^demo is suspended\.$`)
 	d.expect(d.types("suspend", "demo"), 0, `^demo is suspended already\.$`)
 	d.expect(d.types("wait", "demo", "--for=suspended"), 0)
-	d.expect(d.types("why", "demo"), 0, "`trainyard resume demo` lets it run")
+	d.expect(d.types("why", "demo"), 0, "`trainyard resume demo -n "+d.Namespace+"` lets it run")
 	d.Eventually("that is noted", func() error { return found(d.types("events", "demo").Stdout, "is suspended") })
 	d.goesForward(d.types("events", "demo").Stdout, "is created", "is suspended")
 	d.expect(d.types("resume", "demo"), 0, "demo is resumed")
@@ -187,7 +187,8 @@ func TestKubectlsPlugin(t *testing.T) {
 	}
 	d.expect(kubectl("get", "-n", d.Namespace), 0, "^There are no jobs in namespace "+d.Namespace+`\.$`)
 	d.expect(kubectl("why", "-n", d.Namespace, "nobody"), 1, "^trainyard: there is no such job as nobody")
-	d.expect(kubectl("why"), 2, "no job is named")
+	d.expect(kubectl("why"), 2, "no job is named: use `kubectl trainyard why JOB`")
+	d.expect(kubectl("run", "--help"), 0, "kubectl trainyard run")
 }
 
 func TestWhyAJobDoesNotRun(t *testing.T) {
@@ -274,7 +275,7 @@ func TestWhatCannotBeDoneToAJobIsSaid(t *testing.T) {
 	write(t, file, job("demo", 1, "while true; do sleep 0.1; done"))
 	d.expect(d.types("submit", "-f", file), 0)
 	write(t, file, job("over", 1, "true"))
-	d.expect(d.types("submit", "-f", file), 0, "Follow it with `trainyard logs -f over -n "+d.Namespace+"`")
+	d.expect(d.types("submit", "-f", file), 0, "Follow it with `trainyard logs over -f -n "+d.Namespace+"`")
 	d.expect(d.types("wait", "over"), 0)
 	elsewhere := filepath.Join(t.TempDir(), "elsewhere.yaml")
 	write(t, elsewhere, strings.Replace(job("demo", 1, "true"), "{name: demo}", "{name: demo, namespace: team-a}", 1))
@@ -283,7 +284,7 @@ func TestWhatCannotBeDoneToAJobIsSaid(t *testing.T) {
 		code int
 		says string
 	}{
-		{[]string{"scale", "demo", "0"}, 2, "demo needs someone to train: use at least 1, or `trainyard suspend demo`"},
+		{[]string{"scale", "demo", "0"}, 2, "demo needs someone to train: use at least 1, or `trainyard suspend demo -n " + d.Namespace + "`"},
 		{[]string{"scale", "demo", "2", "--role=master"}, 2, "demo has no role master to scale: it has worker"},
 		{[]string{"scale", "over", "2"}, 1, "job over has ended: there is nothing to scale"},
 		{[]string{"logs", "demo", "--attempt=2"}, 2, "demo has no attempt 2: its last is 1"},
@@ -305,19 +306,8 @@ func TestWhatCannotBeDoneToAJobIsSaid(t *testing.T) {
 func TestRunsShareACluster(t *testing.T) {
 	t.Parallel()
 	d, stage, dir := desk{&local.World{TB: t}}, stage(t.TempDir()), t.TempDir()
-	begin := func(name string) (*transcript, *exec.Cmd) {
-		said := &transcript{}
-		cmd := &exec.Cmd{Path: "/proc/self/exe", Env: os.Environ(), Stdout: said, Stderr: said,
-			Args: []string{trainyardName, "run", "--data-dir=" + dir, "--name=" + name, "--", "sh", "-c", "echo hello; " + stage.until(name)}}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = cmd.Process.Kill() })
-		d.Eventually(name+" trains", func() error { return said.has(`(?m)^worker-0 \| hello$`) })
-		return said, cmd
-	}
-	first, host := begin("first")
-	second, guest := begin("second")
+	first, host := d.begins("first", dir, stage.until("first"))
+	second, guest := d.begins("second", dir, stage.until("second"))
 	stage.give(t, "first")
 	d.Eventually("the first ends, and stays", func() error {
 		return first.has(`(?m)^first succeeded`, `(?m)^» the local cluster stays while another run uses it; Ctrl-C stops it now\.$`)
@@ -329,17 +319,41 @@ func TestRunsShareACluster(t *testing.T) {
 	}
 }
 
+// begins starts a run on a local cluster of its own, or of an earlier one, and returns when it trains.
+func (d desk) begins(name, dataDir, script string) (*transcript, *exec.Cmd) {
+	d.Helper()
+	said := &transcript{}
+	cmd := &exec.Cmd{Path: "/proc/self/exe", Env: os.Environ(), Stdout: said, Stderr: said,
+		Args: []string{trainyardName, "run", "--data-dir=" + dataDir, "--name=" + name, "--", "sh", "-c", "echo hello; " + script}}
+	if err := cmd.Start(); err != nil {
+		d.Fatal(err)
+	}
+	d.Cleanup(func() { _ = cmd.Process.Kill() })
+	d.Eventually(name+" trains", func() error { return said.has(`(?m)^worker-0 \| hello$`) })
+	return said, cmd
+}
+
+// A run on another's cluster ends when that is stopped, and says how its job goes on.
+func TestAGuestEndsWithTheCluster(t *testing.T) {
+	t.Parallel()
+	d, stage, dir := desk{&local.World{TB: t}}, stage(t.TempDir()), t.TempDir()
+	first, host := d.begins("first", dir, stage.until("first"))
+	second, guest := d.begins("second", dir, "exec sleep 600")
+	stage.give(t, "first")
+	d.Eventually("the first ends, and stays", func() error { return first.has(`(?m)^» the local cluster stays`) })
+	if err := host.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = host.Wait(), guest.Wait()
+	d.expect(local.Outcome{Stdout: second.String(), Code: guest.ProcessState.ExitCode()}, 1,
+		"^trainyard: the local cluster was stopped before the job ended; `trainyard up` starts it again$")
+}
+
 // A run whose cluster is killed under it says so, and ends.
 func TestRunEndsWithItsCluster(t *testing.T) {
 	t.Parallel()
-	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: []string{trainyardName, "run", "--data-dir=" + t.TempDir(), "--", "sh", "-c", "echo hello; sleep 600"}, Env: os.Environ()}
-	d, said := desk{&local.World{TB: t}}, &transcript{}
-	cmd.Stdout, cmd.Stderr = said, said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer cmd.Process.Kill() //nolint:errcheck // it should have ended
-	d.Eventually("it trains", func() error { return said.has(`(?m)^worker-0 \| hello$`) })
+	d := desk{&local.World{TB: t}}
+	said, cmd := d.begins("killed", t.TempDir(), "exec sleep 600")
 	if err := syscall.Kill(local.Below(cmd.Process.Pid)[0].Pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}

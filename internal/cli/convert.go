@@ -22,7 +22,7 @@ made from. What was changed, what behaves differently and what could not be carr
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return convert(cmd, file, to) },
 	}
-	addFile(cmd, &file)
+	addFile(cmd, &file, "the manifest")
 	cmd.Flags().StringVar(&to, "to", "v1", "v1, or trainjob")
 	return cmd
 }

@@ -19,10 +19,30 @@ import (
 	"github.com/trainyard/trainyard/internal/runtimes"
 )
 
-// addFile adds the flag that names a file of manifests.
-func addFile(cmd *cobra.Command, file *string) {
-	cmd.Flags().StringVarP(file, "file", "f", "", `the manifest; "-" reads standard input`)
+// addFile adds the flag that names a file.
+func addFile(cmd *cobra.Command, file *string, what string) {
+	cmd.Flags().VarP((*oneFile)(file), "file", "f", what+`; "-" reads standard input`)
 	_ = cmd.MarkFlagFilename("file", "yaml", "yml", "json") // fails only for a flag that is not there
+}
+
+// oneFile is a flag for a file that may be given once.
+type oneFile string
+
+// errTwice says that a second file was named, of which the first would be lost.
+var errTwice = errors.New("one file is taken, and two are named: put what is in them into one, with --- between")
+
+func (f *oneFile) String() string { return string(*f) }
+
+// Type is as help shows it.
+func (*oneFile) Type() string { return "string" }
+
+// Set takes the file's name.
+func (f *oneFile) Set(name string) error {
+	if *f != "" {
+		return errTwice
+	}
+	*f = oneFile(name)
+	return nil
 }
 
 // readFile reads the objects of the file that -f named.
@@ -55,7 +75,7 @@ func readJobs(cmd *cobra.Command, file string) ([]jobOfFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	return jobsAmong(cmd.Context(), file, docs, func(p lint.Problem) bool { return p.Severity == lint.Error })
+	return jobsAmong(cmd.Context(), file, docs, anyError)
 }
 
 // jobsAmong reads the jobs of a file in which there is none of the problems for which it is refused.
@@ -79,27 +99,6 @@ func jobsAmong(ctx context.Context, file string, docs []*document.Document, refu
 		jobs = append(jobs, job)
 	}
 	return jobs, nil
-}
-
-// certain tells whether any cluster would refuse an object for a problem.
-func certain(p lint.Problem) bool { return p.Severity == lint.Error && !p.Depends }
-
-// sound refuses objects for the first of their problems for which they are refused.
-func sound(ctx context.Context, file string, docs []*document.Document, refused func(lint.Problem) bool) error {
-	problems, _, err := lint.Documents(ctx, docs)
-	if err != nil {
-		return err
-	}
-	for _, p := range problems {
-		if refused(p) {
-			said := strings.Replace(p.String(), " error:", "", 1)
-			if file == "-" {
-				return usageError{errors.New(said)}
-			}
-			return usageError{fmt.Errorf("%s; `trainyard lint -f %s` lists all", said, file)}
-		}
-	}
-	return nil
 }
 
 // kindOf is the kind of a document, nil if it is no training job.

@@ -32,7 +32,7 @@ type flyteTask struct {
 }
 
 func (f *flyteTask) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&f.file, "file", "f", "", `the task: a TaskTemplate, a TaskSpec or TaskTemplate.custom, as JSON, protobuf or base64; "-" reads standard input`)
+	addFile(cmd, &f.file, "the task: a TaskTemplate, a TaskSpec or TaskTemplate.custom, as JSON, protobuf or base64")
 	cmd.Flags().StringVar(&f.dialect, "dialect", string(flyte.Flyte1), "which Flyte: v1 or v2")
 	cmd.Flags().StringVar(&f.run.Name, "name", "flyte-task", "the name that Flyte would give the job")
 	cmd.Flags().StringVarP(&f.run.Namespace, "namespace", "n", "", "the namespace that Flyte would create it in")

@@ -52,7 +52,7 @@ The job is a live one, named JOB, pytorchjob/JOB or tfjob/JOB, or one that was d
 			return nil
 		},
 	}
-	cmd.Flags().StringVarP(&s.file, "file", "f", "", `a dumped job; "-" reads standard input`)
+	addFile(cmd, &s.file, "a dumped job")
 	addTarget(cmd, &s.target)
 	return cmd
 }

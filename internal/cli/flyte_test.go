@@ -12,7 +12,7 @@ import (
 // typed runs a command line and gives what it prints and its exit code.
 func typed(stdin string, args ...string) (stdout, stderr string, code int) {
 	var out, errOut bytes.Buffer
-	code = run(args, strings.NewReader(stdin), &out, &errOut)
+	code = run("trainyard", args, strings.NewReader(stdin), &out, &errOut)
 	return out.String(), errOut.String(), code
 }
 

@@ -8,13 +8,7 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
 	"github.com/trainyard/trainyard/internal/job"
-	"github.com/trainyard/trainyard/internal/manifest"
 	"github.com/trainyard/trainyard/internal/story"
 	"github.com/trainyard/trainyard/internal/yard"
 )
@@ -27,8 +21,9 @@ type follower struct {
 	signals <-chan os.Signal
 	// stop says that Ctrl-C is meant for the job.
 	stop bool
-	// died is closed when the cluster that was started for the job has ended by itself.
-	died <-chan struct{}
+	// died is closed when the local cluster that the job is on has ended, and death says so.
+	died  <-chan struct{}
+	death error
 
 	job      *yard.Job
 	pad      int
@@ -36,7 +31,9 @@ type follower struct {
 	stopping bool
 	// killed says that nobody waits for an orderly end: Ctrl-C was pressed twice, or the cluster is dead.
 	killed bool
-	lines  chan yard.Line
+	// lines are what the replicas write; contact is whether the cluster answers.
+	lines   chan yard.Line
+	contact chan bool
 	// asked is when Kubernetes was last asked what keeps the job, warned what it said.
 	asked  time.Time
 	warned string
@@ -52,24 +49,27 @@ const drain = 5 * time.Second
 func (f *follower) follow(ctx context.Context, j *yard.Job) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	f.job, f.asked = j, time.Now()
+	f.job, f.asked, f.lines, f.contact = j, time.Now(), make(chan yard.Line, 100), make(chan bool)
 	for _, r := range replicasOf(j.Job) {
 		f.pad = max(f.pad, len(shortName(r)))
 	}
 	f.tell("submitted", "%s %s is submitted.", j.Kind.Name(), j.Job.Name)
-	contact := make(chan bool)
 	changes, err := f.yard.Follow(ctx, j, func(answers bool) {
 		select {
-		case contact <- answers:
+		case f.contact <- answers:
 		case <-ctx.Done():
 		}
 	})
 	if err != nil {
 		return err
 	}
-	f.lines = make(chan yard.Line, 100)
 	logs := f.yard.FollowLogs(ctx, j, yard.LogQuery{Partial: f.screen.width > 0 && !f.json}, func(l yard.Line) { f.lines <- l })
 	defer f.screen.end()
+	return f.attend(ctx, changes, logs)
+}
+
+// attend shows what happens, in the order in which it does, until the job has ended.
+func (f *follower) attend(ctx context.Context, changes <-chan *yard.Job, logs func(time.Duration)) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
@@ -86,11 +86,11 @@ func (f *follower) follow(ctx context.Context, j *yard.Job) error {
 				return outcome(exitInterrupted)
 			}
 			f.interrupt(ctx)
-		case answers := <-contact:
+		case answers := <-f.contact:
 			f.tell("contact", "%s.", contactWords(answers))
 		case <-f.died:
 			f.killed = true
-			return errDied
+			return f.death
 		case next := <-changes:
 			f.change(next)
 			if next.Gone || next.Status.Finished() && !f.stopping {
@@ -199,122 +199,6 @@ func (f *follower) live() string {
 		return "stopping · Ctrl-C again stops it at once"
 	}
 	return f.job.Job.Name + " · " + f.story().Line()
-}
-
-// interrupt stops the job gracefully: its pods get their time to end.
-func (f *follower) interrupt(ctx context.Context) {
-	f.stopping = true
-	f.tell("stopping", "stopping %s; Ctrl-C again stops it at once.", f.job.Job.Name)
-	f.screen.keep(f.live())
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	uid := f.job.Job.UID
-	err := f.yard.Delete(ctx, f.job.Object, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationForeground))
-	if client.IgnoreNotFound(err) != nil {
-		f.tell("error", "stopping %s: %v", f.job.Job.Name, err)
-	}
-}
-
-// dead tells whether the cluster that was started for the job has ended by itself.
-func (f *follower) dead() bool {
-	select {
-	case <-f.died:
-		return true
-	default:
-		return false
-	}
-}
-
-// patience is how long the API server may take to answer while a person waits for something else.
-const patience = 5 * time.Second
-
-// atOnce kills what still runs. A pod that is taken from a kubelet without a second to end in has its containers ended as patiently
-// as was said at first.
-func (f *follower) atOnce() {
-	if !f.stop {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	soon := int64(1)
-	pods, err := f.yard.Pods(ctx, f.job)
-	for i := range pods {
-		err = client.IgnoreNotFound(f.yard.Delete(ctx, &pods[i], &client.DeleteOptions{GracePeriodSeconds: &soon}))
-	}
-	if err != nil {
-		f.tell("error", "killing %s: %v", f.job.Job.Name, err)
-		return
-	}
-	_ = wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-		left, err := f.yard.Pods(ctx, f.job)
-		return err == nil && len(left) == 0, nil
-	})
-}
-
-// end tells how the job ended.
-func (f *follower) end() error {
-	f.screen.end()
-	s := f.story()
-	code := 0
-	switch {
-	case f.stopping:
-		f.tell("stopped", "%s is stopped.", f.job.Job.Name)
-		return outcome(exitInterrupted)
-	case f.job.Gone && !f.job.Status.Finished():
-		return fmt.Errorf("job %s was deleted before its end", f.job.Job.Name)
-	case s.EndReason() == job.ReasonDeadlineExceeded:
-		code = exitDeadline
-	case f.job.Status.Is(job.Failed):
-		code = exitFailed
-	}
-	if f.json {
-		f.print(summaryOf(s, f.first, code))
-	} else {
-		fmt.Fprintf(f.screen.err, "\n%s", s.Summary(f.first))
-	}
-	if code != 0 {
-		return outcome(code)
-	}
-	return nil
-}
-
-// summary is how a job ended, for machines.
-type summary struct {
-	Type        string                     `json:"type"`
-	Time        time.Time                  `json:"time"`
-	Job         string                     `json:"job"`
-	State       string                     `json:"state"`
-	Reason      string                     `json:"reason"`
-	ExitCode    int                        `json:"exitCode"`
-	Seconds     float64                    `json:"seconds"`
-	Attempts    int32                      `json:"attempts"`
-	Retries     int32                      `json:"retries"`
-	Disruptions int32                      `json:"disruptions"`
-	Failure     *kubeflowv1.ReplicaFailure `json:"failure,omitempty"`
-	Ledger      []entry                    `json:"ledger"`
-}
-
-// entry is an attempt in the ledger.
-type entry struct {
-	Attempt int32     `json:"attempt"`
-	Start   time.Time `json:"start"`
-	End     time.Time `json:"end"`
-	Reason  string    `json:"reason"`
-	Message string    `json:"message,omitempty"`
-}
-
-// summaryOf is what is said of a job at its end. The first failure is as a status has its last.
-func summaryOf(s story.Story, first *job.Failure, code int) summary {
-	out := summary{
-		Type: "summary", Time: s.Now.UTC(), Job: s.Job.Name, State: s.State(), Reason: s.EndReason(), ExitCode: code,
-		Seconds:  s.Status.CompletionTime.Sub(s.Status.StartTime).Seconds(),
-		Attempts: s.Attempt(), Retries: s.Status.Retries, Disruptions: s.Status.Disruptions, Ledger: []entry{},
-		Failure: manifest.WriteStatus(job.Status{LastFailure: s.First(first)}, nil).LastFailure,
-	}
-	for _, a := range s.Status.Attempts {
-		out.Ledger = append(out.Ledger, entry{a.Number + 1, a.Start, a.End, a.Reason, a.Message})
-	}
-	return out
 }
 
 // tell says that something happened.

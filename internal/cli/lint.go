@@ -1,15 +1,12 @@
 package cli
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 
 	"github.com/trainyard/trainyard/internal/lint"
 )
@@ -32,7 +29,7 @@ rules. Warnings are what it would accept and you may not have meant. The exit co
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return l.run(cmd) },
 	}
-	addFile(cmd, &l.file)
+	addFile(cmd, &l.file, "the manifest")
 	cmd.Flags().StringVarP(&l.output, "output", "o", "text", "text or json")
 	cmd.Flags().BoolVar(&l.strict, "strict", false, "take warnings for errors")
 	return cmd
@@ -107,24 +104,6 @@ func (l *linting) print(w io.Writer, problems []lint.Problem, jobs int) error {
 		out.printf("%s, %s\n", plural(errors, "error"), plural(warnings, "warning"))
 	}
 	return out.err
-}
-
-// objection is the first thing for which an API server would refuse an object, empty where it would take it.
-func objection(ctx context.Context, obj *unstructured.Unstructured) (string, error) {
-	text, err := yaml.Marshal(obj.Object)
-	if err != nil {
-		return "", fmt.Errorf("writing the manifest: %w", err)
-	}
-	problems, _, err := lint.Check(ctx, "", string(text))
-	if err != nil {
-		return "", err
-	}
-	for _, p := range problems {
-		if p.Severity == lint.Error {
-			return p.Path + ": " + p.Message, nil
-		}
-	}
-	return "", nil
 }
 
 func plural(n int, thing string) string {

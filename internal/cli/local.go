@@ -41,20 +41,21 @@ func (r *running) cluster(ctx context.Context) (_ *rest.Config, leave func(*foll
 	r.began = time.Now()
 	c, err := r.start(ctx)
 	if errors.Is(err, cluster.ErrRunning) {
-		leave, visitErr := cluster.Visit(ctx, r.dataDir)
+		guest, visitErr := cluster.Visit(ctx, r.dataDir)
 		if visitErr != nil {
 			return nil, nil, startError(visitErr)
 		}
 		if c, err = r.start(ctx); errors.Is(err, cluster.ErrRunning) {
+			r.died, r.death = guest.Done(), errStopped
 			config, err := join(ctx, filepath.Join(r.dataDir, "kubeconfig"))
-			return config, func(*follower) { leave() }, startError(err)
+			return config, func(*follower) { guest.Leave() }, startError(err)
 		}
-		leave() // it has just been left: this run has one of its own
+		guest.Leave() // it has just been left: this run has one of its own
 	}
 	if err != nil {
 		return nil, nil, startError(err)
 	}
-	r.died = c.Done()
+	r.own, r.died, r.death = true, c.Done(), errDied
 	r.screen.end()
 	if r.output != "json" {
 		r.screen.say("The local cluster is ready (%.1f s).", time.Since(r.began).Seconds())
@@ -82,7 +83,7 @@ func startError(err error) error {
 
 // greet tells of jobs that go on where the cluster of this run is one that ended before they did.
 func (r *running) greet(ctx context.Context, y *yard.Yard) {
-	if r.died == nil || r.output == "json" {
+	if !r.own || r.output == "json" {
 		return
 	}
 	jobs, err := y.Jobs(ctx, "")
@@ -91,7 +92,7 @@ func (r *running) greet(ctx context.Context, y *yard.Yard) {
 	}
 	for _, j := range jobs {
 		if !j.Status.Finished() && !j.Job.Deleting && j.Object.GetCreationTimestamp().Time.Before(r.began.Truncate(time.Second)) {
-			r.screen.say("» %s, which had not ended when this cluster did, goes on: `trainyard delete %[1]s` removes it.", j.Job.Name)
+			r.screen.say("» %s, which had not ended when this cluster did, goes on: %s removes it.", j.Job.Name, storyOf(j, r.began).Command("delete"))
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"os"
@@ -144,19 +143,6 @@ func (r *recipe) setPolicy(p *kubeflowv1.LifecyclePolicy) error {
 		p.TTLSecondsAfterFinished = new(int32(r.ttl.length / time.Second))
 	}
 	return nil
-}
-
-// acceptable checks a job that flags made before a cluster is started for it.
-func acceptable(ctx context.Context, made *unstructured.Unstructured) error {
-	named := made.DeepCopy()
-	if named.GetName() == "" {
-		named.SetName(named.GetGenerateName() + "xxxxx")
-	}
-	lack, err := objection(ctx, named)
-	if err == nil && lack != "" {
-		return usageError{fmt.Errorf("the job would be refused: %s", lack)}
-	}
-	return err
 }
 
 // setProcesses lets torchrun start the training where several processes, or a changing number of replicas, are asked for.

@@ -58,7 +58,7 @@ func knowNoCluster(t *testing.T) {
 
 func transcript(typed string) string {
 	var out, errOut bytes.Buffer
-	code := run(words(typed), strings.NewReader(""), &out, &errOut)
+	code := run("trainyard", words(typed), strings.NewReader(""), &out, &errOut)
 	text := out.String()
 	for line := range strings.Lines(errOut.String()) {
 		text += "2> " + line

@@ -32,7 +32,7 @@ No cluster is needed.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return r.run(cmd) },
 	}
-	addFile(cmd, &r.file)
+	addFile(cmd, &r.file, "the manifest")
 	cmd.Flags().StringVarP(&r.output, "output", "o", "yaml", "yaml, json, or env for the replicas' environment alone")
 	cmd.Flags().StringVar(&r.replica, "replica", "", "this replica alone, as in worker-1")
 	return cmd

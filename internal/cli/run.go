@@ -25,9 +25,12 @@ type running struct {
 	file, dataDir, output string
 	dryRun                bool
 	screen                *screen
-	// began is when this run began to start a cluster, died is closed when that has ended; nil for one that was joined.
+	// own says that the local cluster was started for this run, which began to at a time. Another may have been joined.
+	own   bool
 	began time.Time
+	// died is closed when the local cluster has ended, and death says so.
 	died  <-chan struct{}
+	death error
 }
 
 func runCommand() *cobra.Command {
@@ -46,7 +49,7 @@ wrong usage. Ctrl-C once stops the job gracefully (exit code 130), twice at once
   trainyard run -f job.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error { return r.run(cmd, args) },
 	}
-	addFile(cmd, &r.file)
+	addFile(cmd, &r.file, "the manifest")
 	addCluster(cmd, &r.target, "the kubeconfig of another cluster (default: the local cluster)")
 	addNamespace(cmd, &r.target)
 	flags := cmd.Flags()
@@ -73,21 +76,13 @@ func (r *running) run(cmd *cobra.Command, command []string) error {
 	defer signal.Stop(signals)
 	r.screen = newScreen(cmd.OutOrStdout(), cmd.ErrOrStderr())
 
-	starting, cancel := context.WithCancel(cmd.Context())
+	starting, cancel := untilSignal(cmd.Context(), signals)
 	defer cancel()
-	go func() {
-		select {
-		case s := <-signals:
-			cancel()
-			signals <- s // it is the job's too, if there is one by now
-		case <-starting.Done():
-		}
-	}()
 	config, leave, err := r.cluster(starting)
 	if err != nil {
 		return err
 	}
-	f := &follower{screen: r.screen, json: r.output == "json", signals: signals, stop: true, died: r.died}
+	f := &follower{screen: r.screen, json: r.output == "json", signals: signals, stop: true, died: r.died, death: r.death}
 	defer func() { leave(f) }()
 	y, err := yard.Open(config, r.namespace)
 	if err != nil {
@@ -104,6 +99,20 @@ func (r *running) run(cmd *cobra.Command, command []string) error {
 	cancel() // from here on signals are the follower's
 	f.yard = y
 	return f.follow(context.WithoutCancel(cmd.Context()), job)
+}
+
+// untilSignal is a context that ends with a signal, which stays: it is the job's too, if there is one by then.
+func untilSignal(ctx context.Context, signals chan os.Signal) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case s := <-signals:
+			cancel()
+			signals <- s
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
 }
 
 // objects are what is to be submitted, the job last, and the job's kind.

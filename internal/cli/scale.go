@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,39 +30,41 @@ started anew as another attempt, which is not charged to its retries.`,
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			n, err := strconv.ParseInt(args[1], 10, 32)
-			if err != nil || n < 0 {
-				return usageError{fmt.Errorf("%s is no number of replicas", args[1])}
-			}
-			y, j, err := t.find(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			if j.Status.Finished() {
-				return errors.New("job " + j.Job.Name + " has ended: there is nothing to scale")
-			}
-			was := j.Object.DeepCopyObject().(client.Object)
-			if err := resize(j, role, int32(n)); err != nil {
-				return err
-			}
-			err = y.Patch(cmd.Context(), j.Object, client.MergeFrom(was))
-			switch {
-			case apierrors.IsInvalid(err) && n == 0:
-				return usageError{fmt.Errorf("%s needs someone to train: use at least 1, or `trainyard suspend %[1]s` to take its pods away", j.Job.Name)}
-			case apierrors.IsInvalid(err):
-				return usageError{err}
-			case err != nil:
-				return t.explain(err)
-			}
-			out := &printer{Writer: cmd.OutOrStdout()}
-			out.printf("%s is scaled to %d.\n", j.Job.Name, n)
-			return out.err
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return scale(cmd, &t, args[0], role, args[1]) },
 	}
 	addTarget(cmd, &t)
 	cmd.Flags().StringVar(&role, "role", "", "the role to scale (default worker; of a TrainJob the step that trains)")
 	return cmd
+}
+
+func scale(cmd *cobra.Command, t *target, name, role, number string) error {
+	n, err := strconv.ParseInt(number, 10, 32)
+	if err != nil || n < 0 {
+		return usageError{fmt.Errorf("%s is no number of replicas", number)}
+	}
+	y, j, err := t.find(cmd.Context(), name)
+	if err != nil {
+		return err
+	}
+	if j.Status.Finished() {
+		return errors.New("job " + j.Job.Name + " has ended: there is nothing to scale")
+	}
+	was := j.Object.DeepCopyObject().(client.Object)
+	if err := resize(j, role, int32(n)); err != nil {
+		return err
+	}
+	err = y.Patch(cmd.Context(), j.Object, client.MergeFrom(was))
+	switch {
+	case apierrors.IsInvalid(err) && n == 0:
+		return usageError{fmt.Errorf("%s needs someone to train: use at least 1, or %s to take its pods away", j.Job.Name, storyOf(j, time.Now()).Command("suspend"))}
+	case apierrors.IsInvalid(err):
+		return usageError{err}
+	case err != nil:
+		return t.explain(err)
+	}
+	out := &printer{Writer: cmd.OutOrStdout()}
+	out.printf("%s is scaled to %d.\n", j.Job.Name, n)
+	return out.err
 }
 
 // resize edits a job so that a role has n replicas.

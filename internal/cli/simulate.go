@@ -39,7 +39,7 @@ deadline where that is less.`,
 		Example: `  trainyard simulate -f job.yaml 'worker-1 exits 1 after 10m' --trains 1h`,
 		RunE:    func(cmd *cobra.Command, args []string) error { return s.run(cmd, args) },
 	}
-	addFile(cmd, &s.file)
+	addFile(cmd, &s.file, "the manifest")
 	flags := cmd.Flags()
 	flags.StringVar(&s.script, "script", "", `a file of sentences; "-" reads standard input`)
 	flags.StringVarP(&s.output, "output", "o", "text", "text, json with times in seconds, or svg for a picture")

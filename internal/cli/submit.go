@@ -27,7 +27,7 @@ room for it. ` + "`trainyard run`" + ` also follows it.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return r.submitOnly(cmd) },
 	}
-	addFile(cmd, &r.file)
+	addFile(cmd, &r.file, "the manifest")
 	addTarget(cmd, &r.target)
 	return cmd
 }
@@ -46,11 +46,7 @@ func (r *running) submitOnly(cmd *cobra.Command) error {
 		return r.explain(err)
 	}
 	out := &printer{Writer: cmd.OutOrStdout()}
-	where := ""
-	if cmd.Flags().Changed("namespace") {
-		where = " -n " + j.Job.Namespace
-	}
-	out.printf("%s %s is submitted. Follow it with `trainyard logs -f %[2]s%s`.\n", j.Kind.Name(), j.Job.Name, where)
+	out.printf("%s %s is submitted. Follow it with %s.\n", j.Kind.Name(), j.Job.Name, storyOf(j, time.Now()).Command("logs", "-f"))
 	return out.err
 }
 
@@ -99,7 +95,8 @@ func makeRoom(ctx context.Context, y *yard.Yard, name string) error {
 		return err
 	}
 	if !old.Status.Finished() {
-		return fmt.Errorf("job %s exists and is not finished: follow it with `trainyard logs -f %[1]s`, or delete it with `trainyard delete %[1]s`", name)
+		s := storyOf(old, time.Now())
+		return fmt.Errorf("job %s exists and is not finished: follow it with %s, or delete it with %s", name, s.Command("logs", "-f"), s.Command("delete"))
 	}
 	uid := old.Job.UID
 	if err := y.Delete(ctx, old.Object, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationForeground)); client.IgnoreNotFound(err) != nil {

@@ -90,7 +90,7 @@ func TestCtrlCOnceStopsTheJobGracefully(t *testing.T) {
 	t.Parallel()
 	term := openTerminal(t, "run", "--data-dir="+t.TempDir(), "--name=patient", "--deadline=1h", "--retries=2", "--",
 		"sh", "-c", `trap 'echo bye; exit 0' TERM; echo ready; while true; do sleep 0.1; done`)
-	term.sees(`^worker-0 \| ready$`, `^patient · running · 1/1 ready · attempt 1 · 0 of 2 retries · \S+ · \S+ to the deadline$`)
+	term.sees(`^worker-0 \| ready$`, `^patient · running · 1/1 ready · attempt 1 of 3 · \S+ · \S+ to the deadline$`)
 	term.press("C-c")
 	term.ends(130)
 	term.sees(`^» stopping patient; Ctrl-C again stops it at once\.$`, `^worker-0 \| bye$`, `^» patient is stopped\.$`)

@@ -30,6 +30,9 @@ const OperatorAddon = "operator"
 // errDied says that nobody stopped the local cluster.
 var errDied = errors.New("the local cluster ended by itself; cluster.log in the data directory says why")
 
+// errStopped says that somebody stopped the local cluster that another process had started.
+var errStopped = errors.New("the local cluster was stopped before the job ended; `trainyard up` starts it again")
+
 // stopLimit is how long an orderly stop may take before all is killed.
 const stopLimit = 30 * time.Second
 

@@ -15,9 +15,16 @@ import (
 // A cluster belongs to the process that started it. Others use it as guests: each shares a lock while it does, and who wants to leave
 // the cluster takes it alone. Locks go with their processes, so that no crash leaves one.
 
-// Visit makes this process a guest of the cluster of a data directory, until leave is called. While that cluster is being left
-// it waits, and there may be none afterwards.
-func Visit(ctx context.Context, dataDir string) (leave func(), err error) {
+// Guest uses a cluster that another process started.
+type Guest struct {
+	file    *os.File
+	dataDir string
+	leaving chan struct{}
+}
+
+// Visit makes this process a guest of the cluster of a data directory, until it leaves. While that cluster is being left it waits,
+// and there may be none afterwards.
+func Visit(ctx context.Context, dataDir string) (*Guest, error) {
 	file, err := os.OpenFile(filepath.Join(dataDir, "guests"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("visiting the local cluster: %w", err)
@@ -26,7 +33,44 @@ func Visit(ctx context.Context, dataDir string) (leave func(), err error) {
 		_ = file.Close()
 		return nil, err
 	}
-	return func() { _ = file.Close() }, nil
+	return &Guest{file, dataDir, make(chan struct{})}, nil
+}
+
+// Leave lets who started the cluster leave it, too.
+func (g *Guest) Leave() {
+	close(g.leaving)
+	_ = g.file.Close()
+}
+
+// Done is closed when the cluster has ended.
+func (g *Guest) Done() <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		for tick := time.NewTicker(time.Second); ; {
+			select {
+			case <-g.leaving:
+				tick.Stop()
+				return
+			case <-tick.C:
+			}
+			if abandoned(g.dataDir) {
+				tick.Stop()
+				close(done)
+				return
+			}
+		}
+	}()
+	return done
+}
+
+// abandoned tells whether no process holds a data directory. It holds it itself for a moment, for which one that begins to waits.
+func abandoned(dataDir string) bool {
+	file, err := os.Open(filepath.Join(dataDir, "lock"))
+	if err != nil {
+		return errors.Is(err, os.ErrNotExist)
+	}
+	defer file.Close() //nolint:errcheck // which gives it back
+	return unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB) == nil
 }
 
 // AwaitGuests returns when nobody else uses the cluster, and lets nobody in from then on. Where it must wait it says so once.

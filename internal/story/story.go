@@ -27,6 +27,15 @@ type Story struct {
 	Warnings []string
 }
 
+// Command is how a person asks for something about the job: `trainyard logs JOB -f`, with the namespace where that is not everybody's.
+func (s Story) Command(verb string, flags ...string) string {
+	words := append([]string{"trainyard", verb, s.Job.Name}, flags...)
+	if ns := s.Job.Namespace; ns != "" && ns != corev1.NamespaceDefault {
+		words = append(words, "-n", ns)
+	}
+	return "`" + strings.Join(words, " ") + "`"
+}
+
 // State is the job's state in one word.
 func (s Story) State() string {
 	if n := len(s.Status.Conditions); n > 0 {
@@ -69,10 +78,7 @@ func (s Story) Line() string {
 		parts = append(parts, s.Status.Ready+" ready")
 	}
 	if len(s.Status.Attempts) > 0 {
-		parts = append(parts, fmt.Sprintf("attempt %d", s.Attempt()))
-		if retries := s.retries(); retries != "" {
-			parts = append(parts, retries)
-		}
+		parts = append(parts, s.progress()...)
 	}
 	if start := s.Status.StartTime; !start.IsZero() {
 		parts = append(parts, Span(s.Now.Sub(start)))
@@ -99,15 +105,19 @@ func (s Story) Retries() string {
 	return fmt.Sprint(s.Status.Retries)
 }
 
-// retries says how many retries were made, of how many; nothing of a job that has none.
-func (s Story) retries() string {
-	switch limit := s.Job.Policy.BackoffLimit; {
+// progress says which attempt this is, of how many there can be: as many as it still has retries. A job that restarts its
+// replicas alone has retries within an attempt.
+func (s Story) progress() []string {
+	attempt := fmt.Sprintf("attempt %d", s.Attempt())
+	switch limit, retries := s.Job.Policy.BackoffLimit, s.Status.Retries; {
+	case limit != nil && *limit > 0 && s.Job.RestartScope() == job.ScopeJob:
+		return []string{fmt.Sprintf("%s of %d", attempt, s.Attempt()+max(*limit-retries, 0))}
 	case limit != nil && *limit > 0:
-		return fmt.Sprintf("%d of %s", s.Status.Retries, Count(int(*limit), "retry", "retries"))
-	case s.Status.Retries > 0:
-		return Count(int(s.Status.Retries), "retry", "retries")
+		return []string{attempt, fmt.Sprintf("%d of %s", retries, Count(int(*limit), "retry", "retries"))}
+	case retries > 0:
+		return []string{attempt, Count(int(retries), "retry", "retries")}
 	}
-	return ""
+	return []string{attempt}
 }
 
 // Scaled says how the numbers of replicas have changed, nothing if they have not.

@@ -18,7 +18,7 @@ var day = time.Date(2026, 11, 15, 8, 0, 0, 0, time.UTC)
 func demo(change func(*Story)) Story {
 	s := Story{Created: day, Now: day.Add(time.Hour)}
 	limit := int32(2)
-	s.Job = job.Job{Kind: "PyTorchJob", Name: "demo", Roles: []job.Role{{Name: "Worker", Replicas: 2}}, Policy: job.RunPolicy{BackoffLimit: &limit}}
+	s.Job = job.Job{Kind: "PyTorchJob", Name: "demo", Scope: job.ScopeJob, Roles: []job.Role{{Name: "Worker", Replicas: 2}}, Policy: job.RunPolicy{BackoffLimit: &limit}}
 	s.Status = job.Status{StartTime: day, Ready: "0/2", Attempts: []job.Attempt{{Start: day}}}
 	s.becomes(job.Created, day, "PyTorchJob demo is created.")
 	change(&s)
@@ -90,13 +90,13 @@ func TestStories(t *testing.T) {
 			s.becomes(job.Restarting, s.Now, "")
 		}},
 		{"a replica alone waits to be restarted", func(s *Story) {
-			s.Status.Ready, s.Status.Retries, s.Status.LastFailure = "1/2", 2, killed
+			s.Job.Scope, s.Status.Ready, s.Status.Retries, s.Status.LastFailure = job.ScopeReplica, "1/2", 2, killed
 			s.Status.Message = "Worker 1 (pod demo-worker-1) waits: its restart delay is not over"
 			s.Status.Records = []job.Record{{Replica: killed.Replica, NotBefore: s.Now.Add(12 * time.Second)}, {Replica: job.Replica{Role: "Worker"}, NotBefore: s.Now.Add(time.Minute)}}
 			s.becomes(job.Restarting, s.Now, "")
 		}},
 		{"the kubelet restarts its container in its own time", func(s *Story) {
-			s.Status.Retries, s.Job.Policy.BackoffLimit = 1, nil
+			s.Job.Scope, s.Status.Retries, s.Job.Policy.BackoffLimit = job.ScopeReplica, 1, nil
 			s.Status.Message = "Worker 1 (pod demo-worker-1) waits: container pytorch keeps failing"
 			s.Pods = []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "demo-worker-1"}, Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
 				State:                corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "back-off 20s restarting failed container=pytorch pod=demo-worker-1"}},
@@ -105,7 +105,7 @@ func TestStories(t *testing.T) {
 			s.becomes(job.Restarting, s.Now, "")
 		}},
 		{"the kubelet has not told yet when it does", func(s *Story) {
-			s.Status.Retries, s.Status.LastFailure = 2, killed
+			s.Job.Scope, s.Status.Retries, s.Status.LastFailure = job.ScopeReplica, 2, killed
 			s.Pods = []corev1.Pod{{
 				ObjectMeta: metav1.ObjectMeta{Name: "demo-worker-1"}, Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyOnFailure},
 				Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{
@@ -139,7 +139,7 @@ func TestStories(t *testing.T) {
 			s.becomes(job.Failed, day.Add(time.Minute), "PyTorchJob demo is failed because 1 Worker replica(s) failed.\nfor good")
 		}},
 		{"it was restarted in place until no retry was left", func(s *Story) {
-			s.Status.Retries, s.Status.LastFailure, s.Status.CompletionTime = 2, killed, day.Add(time.Minute)
+			s.Job.Scope, s.Status.Retries, s.Status.LastFailure, s.Status.CompletionTime = job.ScopeReplica, 2, killed, day.Add(time.Minute)
 			why := "failed: " + killed.String() + "; backoffLimit 2 is used up"
 			s.Status.Attempts[0].End, s.Status.Attempts[0].Reason, s.Status.Attempts[0].Message = day.Add(time.Minute), job.ReasonBackoffLimit, why
 			s.becomes(job.Failed, day.Add(time.Minute), "PyTorchJob demo "+why+"; it last said: loading.")

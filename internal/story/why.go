@@ -25,7 +25,7 @@ func (s Story) Why() string {
 		say("Is one running? On your machine `trainyard up` has one; `trainyard install` brings it to a cluster.")
 	case s.Status.Is(job.Suspended):
 		say("%s is suspended since %s: nothing of it runs.", name, Span(s.Now.Sub(s.since())))
-		say("`trainyard resume %s` lets it run.", name)
+		say("%s lets it run.", s.Command("resume"))
 	case s.Status.Is(job.Succeeded):
 		say("%s succeeded %s ago%s%s.", name, Span(s.Now.Sub(s.Status.CompletionTime)), s.length(), s.restarts())
 	case s.Status.Is(job.Failed):
@@ -162,13 +162,13 @@ var hints = []struct{ word, do string }{
 	{"persistentvolumeclaim", "Create the claim, or mend its name in the template's volumes."},
 	{"belongs to something else", "Delete what holds the name, or give the job another."},
 	{"TrainingRuntime", "Create it, and the job goes on by itself; or submit the job anew with another runtimeRef."},
-	{"keeps failing", "The log says why: `trainyard logs JOB`."},
+	{"keeps failing", "The log says why: LOGS."},
 }
 
 func (s Story) hintFor(wait string) string {
 	for _, h := range hints {
 		if strings.Contains(strings.ToLower(wait), strings.ToLower(h.word)) {
-			return strings.Replace(h.do, "JOB", s.Job.Name, 1)
+			return strings.Replace(h.do, "LOGS", s.Command("logs"), 1)
 		}
 	}
 	return ""
@@ -191,5 +191,5 @@ func (s Story) remedy() []string {
 	case f.Class == job.Disruption:
 		return []string{"With restartPolicy OnFailure or ExitCode a disruption is restarted, and not charged."}
 	}
-	return []string{fmt.Sprintf("Its log, where it is kept: `trainyard logs %s --replica %s-%d`.", s.Job.Name, strings.ToLower(f.Role), f.Index)}
+	return []string{fmt.Sprintf("Its log, where it is kept: %s.", s.Command("logs", "--replica", fmt.Sprintf("%s-%d", strings.ToLower(f.Role), f.Index)))}
 }

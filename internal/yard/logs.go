@@ -6,11 +6,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trainyard/trainyard/internal/job"
 )
@@ -77,74 +75,4 @@ func restarts(pod *corev1.Pod, container string) int32 {
 		}
 	}
 	return 0
-}
-
-// FollowLogs tells each line as it is written, of all pods the job has and will have. It waits for pods, and survives their
-// restarts and trouble of the API server. Lines come one at a time. What it returns ends that: it returns when the pods
-// there are have ended and all they wrote is told, or after a limit.
-func (y *Yard) FollowLogs(ctx context.Context, j *Job, q LogQuery, tell func(Line)) (wait func(limit time.Duration)) {
-	var mu, following sync.Mutex
-	var streams sync.WaitGroup
-	known, ending, read := map[types.UID]*stream{}, false, j
-	one := func(l Line) {
-		mu.Lock()
-		defer mu.Unlock()
-		tell(l)
-	}
-	watching, stopWatching := context.WithCancel(ctx)
-	reading, stopReading := context.WithCancel(context.WithoutCancel(ctx))
-	see := func(pod *corev1.Pod, gone bool) {
-		if !q.wants(pod) {
-			return
-		}
-		following.Lock()
-		defer following.Unlock()
-		s := known[pod.UID]
-		if s == nil {
-			if gone || ending {
-				return
-			}
-			read = y.whole(reading, read)
-			s = newStream(y, read, pod, q, one)
-			known[pod.UID] = s
-			streams.Go(func() { s.follow(reading) })
-		}
-		s.seen(pod, gone)
-	}
-	y.followPods(watching, j, see)
-	return func(limit time.Duration) {
-		limited, cancel := context.WithTimeout(reading, limit)
-		defer cancel()
-		if pods, err := y.Pods(limited, j); err == nil { // the watch may be behind, after trouble of the API server
-			for i := range pods {
-				see(&pods[i], false)
-			}
-		}
-		following.Lock()
-		ending = true
-		following.Unlock()
-		done := make(chan struct{})
-		go func() { streams.Wait(); close(done) }()
-		select {
-		case <-done:
-		case <-limited.Done():
-		}
-		stopReading()
-		stopWatching()
-		<-done
-	}
-}
-
-// whole is the job with its roles, without which a pod's training container is not known. A job that was read before the
-// operator brought it what it is made from has none; by the time it has pods, it has.
-func (y *Yard) whole(ctx context.Context, j *Job) *Job {
-	if len(j.Job.Roles) > 0 {
-		return j
-	}
-	ctx, cancel := context.WithTimeout(ctx, again*10)
-	defer cancel()
-	if now, err := y.Find(ctx, strings.ToLower(j.Kind.Name())+"/"+j.Job.Name); err == nil && now.Job.UID == j.Job.UID {
-		return now
-	}
-	return j
 }

@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"fmt"
+	"time"
+
+	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
+	"github.com/trainyard/trainyard/internal/job"
+	"github.com/trainyard/trainyard/internal/manifest"
+	"github.com/trainyard/trainyard/internal/story"
+)
+
+// end tells how the job ended.
+func (f *follower) end() error {
+	f.screen.end()
+	s := f.story()
+	code := 0
+	switch {
+	case f.stopping:
+		f.tell("stopped", "%s is stopped.", f.job.Job.Name)
+		return outcome(exitInterrupted)
+	case f.job.Gone && !f.job.Status.Finished():
+		return fmt.Errorf("job %s was deleted before its end", f.job.Job.Name)
+	case s.EndReason() == job.ReasonDeadlineExceeded:
+		code = exitDeadline
+	case f.job.Status.Is(job.Failed):
+		code = exitFailed
+	}
+	if f.json {
+		f.print(summaryOf(s, f.first, code))
+	} else {
+		fmt.Fprintf(f.screen.err, "\n%s", s.Summary(f.first))
+	}
+	if code != 0 {
+		return outcome(code)
+	}
+	return nil
+}
+
+// summary is how a job ended, for machines.
+type summary struct {
+	Type        string                     `json:"type"`
+	Time        time.Time                  `json:"time"`
+	Job         string                     `json:"job"`
+	State       string                     `json:"state"`
+	Reason      string                     `json:"reason"`
+	ExitCode    int                        `json:"exitCode"`
+	Seconds     float64                    `json:"seconds"`
+	Attempts    int32                      `json:"attempts"`
+	Retries     int32                      `json:"retries"`
+	Disruptions int32                      `json:"disruptions"`
+	Failure     *kubeflowv1.ReplicaFailure `json:"failure,omitempty"`
+	Ledger      []entry                    `json:"ledger"`
+}
+
+// entry is an attempt in the ledger.
+type entry struct {
+	Attempt int32     `json:"attempt"`
+	Start   time.Time `json:"start"`
+	End     time.Time `json:"end"`
+	Reason  string    `json:"reason"`
+	Message string    `json:"message,omitempty"`
+}
+
+// summaryOf is what is said of a job at its end. The first failure is as a status has its last.
+func summaryOf(s story.Story, first *job.Failure, code int) summary {
+	out := summary{
+		Type: "summary", Time: s.Now.UTC(), Job: s.Job.Name, State: s.State(), Reason: s.EndReason(), ExitCode: code,
+		Seconds:  s.Status.CompletionTime.Sub(s.Status.StartTime).Seconds(),
+		Attempts: s.Attempt(), Retries: s.Status.Retries, Disruptions: s.Status.Disruptions, Ledger: []entry{},
+		Failure: manifest.WriteStatus(job.Status{LastFailure: s.First(first)}, nil).LastFailure,
+	}
+	for _, a := range s.Status.Attempts {
+		out.Ledger = append(out.Ledger, entry{a.Number + 1, a.Start, a.End, a.Reason, a.Message})
+	}
+	return out
+}
