@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/trainyard/trainyard/internal/job"
 	"github.com/trainyard/trainyard/internal/simulation"
 )
 
@@ -69,7 +70,7 @@ func (s *simulate) run(cmd *cobra.Command, sentences []string) error {
 		return err
 	}
 	if deadline := j.Job.Policy.ActiveDeadlineSeconds; deadline != nil && !cmd.Flags().Changed("trains") {
-		s.pace.Trains = min(usualTraining, time.Duration(*deadline)*time.Second/2)
+		s.pace.Trains = min(usualTraining, job.Seconds(*deadline)/2)
 	}
 	described := simulation.Describe(j.Job) // before it is scaled
 	life, err := simulation.Live(j.Manifest, script, s.pace)

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"math"
 	"reflect"
 	"time"
 )
@@ -135,5 +136,11 @@ func howToWrite(recorded, next Status) Write {
 
 // at is the time of a stored moment plus a duration given in seconds.
 func at(stored time.Time, seconds int64) time.Time {
-	return stored.Add(time.Duration(seconds) * time.Second)
+	return stored.Add(Seconds(seconds))
+}
+
+// Seconds is the length of time that a policy names. What is more than three lifetimes is meant as never, and is as long as can be.
+func Seconds(n int64) time.Duration {
+	const most = math.MaxInt64 / int64(time.Second)
+	return time.Duration(min(n, most)) * time.Second
 }

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"math"
 	"testing"
 	"time"
 )
@@ -29,6 +30,17 @@ func TestActiveDeadline(t *testing.T) {
 				t.Errorf("looks again at %s", d.LookAgain)
 			}
 		})
+	}
+}
+
+// A number so large that no clock can count to it is somebody's word for never.
+func TestADeadlineBeyondAllTimeNeverPasses(t *testing.T) {
+	for _, seconds := range []int64{9999999999, math.MaxInt64} {
+		w := started(t, demo(1, func(j *Job) { j.Policy.ActiveDeadlineSeconds = &seconds }))
+		w.now = w.now.AddDate(100, 0, 0)
+		if d := decide(w); d.Status.Is(Failed) {
+			t.Errorf("%d seconds pass within a hundred years: %s", seconds, d.Status.Conditions[len(d.Status.Conditions)-1].Message)
+		}
 	}
 }
 

@@ -175,7 +175,7 @@ func Describe(j job.Job) string {
 		text += ", any number of retries"
 	}
 	if deadline := j.Policy.ActiveDeadlineSeconds; deadline != nil {
-		text += ", deadline " + short(time.Duration(*deadline)*time.Second)
+		text += ", deadline " + short(job.Seconds(*deadline))
 	}
 	text += ", cleanPodPolicy " + string(j.Policy.CleanPodPolicy)
 	if ttl := j.Policy.TTLSecondsAfterFinished; ttl != nil {

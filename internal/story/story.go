@@ -83,7 +83,7 @@ func (s Story) Line() string {
 	if start := s.Status.StartTime; !start.IsZero() {
 		parts = append(parts, Span(s.Now.Sub(start)))
 		if deadline := s.Job.Policy.ActiveDeadlineSeconds; deadline != nil && !s.Status.Is(job.Suspended) {
-			left := start.Add(time.Duration(*deadline) * time.Second).Sub(s.Now)
+			left := start.Add(job.Seconds(*deadline)).Sub(s.Now)
 			parts = append(parts, Span(left)+" to the deadline")
 		}
 	}
@@ -175,7 +175,7 @@ func (s Story) verdict() string {
 		return "succeeded"
 	case s.EndReason() == job.ReasonDeadlineExceeded:
 		if deadline := s.Job.Policy.ActiveDeadlineSeconds; deadline != nil {
-			return "passed its deadline of " + Span(time.Duration(*deadline)*time.Second)
+			return "passed its deadline of " + Span(job.Seconds(*deadline))
 		}
 		return "passed its deadline"
 	case s.Status.Is(job.Failed):

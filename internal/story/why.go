@@ -66,7 +66,7 @@ func (s Story) whyNotDone() []string {
 		told = append(told, next)
 	}
 	if deadline := s.Job.Policy.ActiveDeadlineSeconds; deadline != nil && !s.Status.StartTime.IsZero() {
-		left := s.Status.StartTime.Add(time.Duration(*deadline) * time.Second).Sub(s.Now)
+		left := s.Status.StartTime.Add(job.Seconds(*deadline)).Sub(s.Now)
 		told = append(told, fmt.Sprintf("Its deadline is in %s.", Span(left)))
 	}
 	return told
