@@ -115,7 +115,7 @@ func TestLookingAtJobs(t *testing.T) {
 	d.expect(d.types("suspend", "demo"), 0, `^demo is suspended\.$`)
 	d.expect(d.types("suspend", "demo"), 0, `^demo is suspended already\.$`)
 	d.expect(d.types("wait", "demo", "--for=suspended"), 0)
-	d.expect(d.types("why", "demo"), 0, "`trainyard resume demo -n "+d.Namespace+"` lets it run")
+	d.expect(d.types("why", "demo"), 0, "`trainyard resume demo --kubeconfig .* -n "+d.Namespace+"` lets it run")
 	d.Eventually("that is noted", func() error { return found(d.types("events", "demo").Stdout, "is suspended") })
 	d.goesForward(d.types("events", "demo").Stdout, "is created", "is suspended")
 	d.expect(d.types("resume", "demo"), 0, "demo is resumed")
@@ -275,7 +275,7 @@ func TestWhatCannotBeDoneToAJobIsSaid(t *testing.T) {
 	write(t, file, job("demo", 1, "while true; do sleep 0.1; done"))
 	d.expect(d.types("submit", "-f", file), 0)
 	write(t, file, job("over", 1, "true"))
-	d.expect(d.types("submit", "-f", file), 0, "Follow it with `trainyard logs over -f -n "+d.Namespace+"`")
+	d.expect(d.types("submit", "-f", file), 0, "Follow it with `trainyard logs over -f --kubeconfig .* -n "+d.Namespace+"`")
 	d.expect(d.types("wait", "over"), 0)
 	elsewhere := filepath.Join(t.TempDir(), "elsewhere.yaml")
 	write(t, elsewhere, strings.Replace(job("demo", 1, "true"), "{name: demo}", "{name: demo, namespace: team-a}", 1))
@@ -284,7 +284,7 @@ func TestWhatCannotBeDoneToAJobIsSaid(t *testing.T) {
 		code int
 		says string
 	}{
-		{[]string{"scale", "demo", "0"}, 2, "demo needs someone to train: use at least 1, or `trainyard suspend demo -n " + d.Namespace + "`"},
+		{[]string{"scale", "demo", "0"}, 2, "demo needs someone to train: use at least 1, or `trainyard suspend demo --kubeconfig " + local.Shared(t).Kubeconfig() + " -n " + d.Namespace + "`"},
 		{[]string{"scale", "demo", "2", "--role=master"}, 2, "demo has no role master to scale: it has worker"},
 		{[]string{"scale", "over", "2"}, 1, "job over has ended: there is nothing to scale"},
 		{[]string{"logs", "demo", "--attempt=2"}, 2, "demo has no attempt 2: its last is 1"},

@@ -3,12 +3,14 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/internal/yard"
 )
@@ -21,11 +23,13 @@ func deleteCommand() *cobra.Command {
 		Short: "Delete a job with its pods, and wait until they are gone",
 		Args:  oneArgument("job"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			y, j, err := t.find(cmd.Context(), args[0])
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			y, j, err := t.find(ctx, args[0])
 			if err != nil {
 				return err
 			}
-			if err := remove(cmd.Context(), y, j, !now); err != nil {
+			if err := remove(ctx, cmd.ErrOrStderr(), y, j, !now); err != nil {
 				return t.explain(err)
 			}
 			out := &printer{Writer: cmd.OutOrStdout()}
@@ -38,15 +42,21 @@ func deleteCommand() *cobra.Command {
 	return cmd
 }
 
-// remove deletes a job and its children.
-func remove(ctx context.Context, y *yard.Yard, j *yard.Job, await bool) error {
-	uid := j.Job.UID
-	err := y.Delete(ctx, j.Object, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationForeground))
-	if client.IgnoreNotFound(err) != nil || !await {
+// remove deletes a job and, where it is to wait, tells what it waits for.
+func remove(ctx context.Context, out io.Writer, y *yard.Yard, j *yard.Job, await bool) error {
+	if err := y.Remove(ctx, j); err != nil || !await {
 		return err
 	}
-	return wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-		now, err := y.Find(ctx, j.Job.Name)
-		return errors.Is(err, yard.ErrNotFound) || err == nil && now.Job.UID != uid, nil
-	})
+	for limit := 3 * time.Second; ; limit = time.Hour {
+		limited, cancel := context.WithTimeout(ctx, limit)
+		err := y.AwaitGone(limited, j, contactTo(out))
+		cancel()
+		if ctx.Err() != nil {
+			return outcome(exitInterrupted)
+		}
+		if !errors.Is(err, yard.ErrHeld) {
+			return err
+		}
+		fmt.Fprintf(out, "%v.\n", err)
+	}
 }

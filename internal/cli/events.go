@@ -60,6 +60,9 @@ func eventLine(j *yard.Job, e yard.Event) string {
 		mark = "!"
 	}
 	who := strings.TrimPrefix(e.Name, j.Job.Name+"-")
+	if e.Kind == "HorizontalPodAutoscaler" {
+		who = "autoscaler"
+	}
 	text := strings.ReplaceAll(strings.TrimPrefix(e.Text, j.Kind.Name()+" "+j.Job.Name+" "), "\n", " ")
 	if e.Times > 1 {
 		text += fmt.Sprintf(" (%d times since %s)", e.Times, after(e.First))

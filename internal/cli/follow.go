@@ -19,16 +19,15 @@ type follower struct {
 	screen  *screen
 	json    bool
 	signals <-chan os.Signal
-	// stop says that Ctrl-C is meant for the job.
-	stop bool
 	// died is closed when the local cluster that the job is on has ended, and death says so.
 	died  <-chan struct{}
 	death error
 
-	job      *yard.Job
-	pad      int
-	first    *job.Failure
-	stopping bool
+	job   *yard.Job
+	pad   int
+	first *job.Failure
+	// stopping says that a person wants the job to stop, deleting that the API server has taken that, denied that it has not.
+	stopping, deleting, denied bool
 	// killed says that nobody waits for an orderly end: Ctrl-C was pressed twice, or the cluster is dead.
 	killed bool
 	// lines are what the replicas write; contact is whether the cluster answers.
@@ -63,7 +62,7 @@ func (f *follower) follow(ctx context.Context, j *yard.Job) error {
 	if err != nil {
 		return err
 	}
-	logs := f.yard.FollowLogs(ctx, j, yard.LogQuery{Partial: f.screen.width > 0 && !f.json}, func(l yard.Line) { f.lines <- l })
+	logs := f.yard.FollowLogs(ctx, j, yard.LogQuery{Partial: f.screen.width > 0}, func(l yard.Line) { f.lines <- l })
 	defer f.screen.end()
 	return f.attend(ctx, changes, logs)
 }
@@ -77,10 +76,13 @@ func (f *follower) attend(ctx context.Context, changes <-chan *yard.Job, logs fu
 		case l := <-f.lines:
 			f.log(l)
 		case <-tick.C:
+			if f.leaving() && !f.deleting {
+				f.remove(ctx, time.Second)
+			}
 			f.ask(ctx)
 			f.screen.keep(f.live())
 		case <-f.signals:
-			if f.stopping || !f.stop {
+			if f.stopping {
 				f.killed = true
 				f.atOnce()
 				return outcome(exitInterrupted)
@@ -93,7 +95,7 @@ func (f *follower) attend(ctx context.Context, changes <-chan *yard.Job, logs fu
 			return f.death
 		case next := <-changes:
 			f.change(next)
-			if next.Gone || next.Status.Finished() && !f.stopping {
+			if next.Gone || next.Status.Finished() && !f.deleting {
 				f.drain(logs)
 				return f.end()
 			}
@@ -143,11 +145,11 @@ func (f *follower) change(next *yard.Job) {
 	if f.first == nil {
 		f.first = is.LastFailure
 	}
-	if changes := story.Scaled(was, is); changes != "" && !f.stopping && !next.Gone {
+	if changes := story.Scaled(was, is); changes != "" && !f.leaving() && !next.Gone {
 		f.tell("scaled", "%s is scaled: %s.", next.Job.Name, changes)
 	}
 	switch {
-	case f.stopping || next.Gone:
+	case f.leaving() || next.Gone:
 	case is.Retries+is.Disruptions > was.Retries+was.Disruptions && is.LastFailure != nil && !is.Finished():
 		f.tell("restarting", "%s is restarting: %s%s.", next.Job.Name, is.LastFailure, charged(next, was))
 	case is.Is(job.Running) && !was.Is(job.Running):
@@ -162,7 +164,7 @@ func (f *follower) change(next *yard.Job) {
 
 // ask tells what keeps a job from starting where only Kubernetes' warnings know, as of a volume that cannot be mounted.
 func (f *follower) ask(ctx context.Context) {
-	if s := f.story(); f.stopping || s.Status.Message != "" || s.State() != "Starting" || time.Since(f.asked) < impatience {
+	if s := f.story(); f.leaving() || s.Status.Message != "" || s.State() != "Starting" || time.Since(f.asked) < impatience {
 		return
 	}
 	f.asked = time.Now()
@@ -195,7 +197,7 @@ func storyOf(j *yard.Job, now time.Time) story.Story {
 }
 
 func (f *follower) live() string {
-	if f.stopping {
+	if f.leaving() {
 		return "stopping · Ctrl-C again stops it at once"
 	}
 	return f.job.Job.Name + " · " + f.story().Line()

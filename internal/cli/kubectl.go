@@ -57,7 +57,7 @@ func realKubectl(args []string) *cobra.Command {
 // useLocalCluster lets a command speak to the local cluster, where one has been started and no other is named.
 func useLocalCluster(flags *genericclioptions.ConfigFlags) bool {
 	file, err := localKubeconfig()
-	if err != nil || os.Getenv("KUBECONFIG") != "" || *flags.KubeConfig != "" {
+	if err != nil || os.Getenv("KUBECONFIG") != "" || *flags.KubeConfig != "" || *flags.Context != "" || *flags.APIServer != "" {
 		return false
 	}
 	*flags.KubeConfig = file

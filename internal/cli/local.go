@@ -30,8 +30,10 @@ func (r *running) cluster(ctx context.Context) (_ *rest.Config, leave func(*foll
 	if r.namespace == "" {
 		r.namespace = metav1.NamespaceDefault
 	}
-	r.local = true
-	if r.dataDir == "" {
+	r.local, r.home = true, metav1.NamespaceDefault
+	if r.dataDir != "" {
+		r.kubeconfig = filepath.Join(r.dataDir, "kubeconfig") // which brings the next command here
+	} else {
 		var err error
 		if r.dataDir, err = defaultDataDir(); err != nil {
 			return nil, nil, err
@@ -92,7 +94,7 @@ func (r *running) greet(ctx context.Context, y *yard.Yard) {
 	}
 	for _, j := range jobs {
 		if !j.Status.Finished() && !j.Job.Deleting && j.Object.GetCreationTimestamp().Time.Before(r.began.Truncate(time.Second)) {
-			r.screen.say("» %s, which had not ended when this cluster did, goes on: %s removes it.", j.Job.Name, storyOf(j, r.began).Command("delete"))
+			r.screen.say("» %s, which had not ended when this cluster did, goes on: %s removes it.", j.Job.Name, hint(y, j, "delete"))
 		}
 	}
 }

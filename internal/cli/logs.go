@@ -75,7 +75,7 @@ func (l *logs) run(cmd *cobra.Command, name string) error {
 		show(line)
 	}
 	if err == nil && len(lines) == 0 {
-		s.say("There is no log of %s: its pods are gone, or have not written anything. %s may say more.", j.Job.Name, storyOf(j, time.Now()).Command("why"))
+		s.say("There is no log of %s: its pods are gone, or have not written anything. %s may say more.", j.Job.Name, hint(y, j, "why"))
 	}
 	return l.explain(err)
 }

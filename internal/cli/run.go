@@ -15,7 +15,6 @@ import (
 
 	"github.com/trainyard/trainyard/internal/kinds"
 	"github.com/trainyard/trainyard/internal/kinds/pytorch"
-	"github.com/trainyard/trainyard/internal/yard"
 )
 
 // running is `trainyard run`: from a script to a finished job in one command.
@@ -75,6 +74,9 @@ func (r *running) run(cmd *cobra.Command, command []string) error {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
 	r.screen = newScreen(cmd.OutOrStdout(), cmd.ErrOrStderr())
+	if r.output == "json" {
+		r.screen.width = 0 // which is for people
+	}
 
 	starting, cancel := untilSignal(cmd.Context(), signals)
 	defer cancel()
@@ -82,15 +84,15 @@ func (r *running) run(cmd *cobra.Command, command []string) error {
 	if err != nil {
 		return err
 	}
-	f := &follower{screen: r.screen, json: r.output == "json", signals: signals, stop: true, died: r.died, death: r.death}
+	f := &follower{screen: r.screen, json: r.output == "json", signals: signals, died: r.died, death: r.death}
 	defer func() { leave(f) }()
-	y, err := yard.Open(config, r.namespace)
+	y, err := r.yard(config)
 	if err != nil {
-		return r.explain(err)
+		return err
 	}
 	r.greet(starting, y)
 	job, err := r.submit(starting, y, kind, objects)
-	if starting.Err() != nil {
+	if starting.Err() != nil && job == nil {
 		return outcome(exitInterrupted)
 	}
 	if err != nil {

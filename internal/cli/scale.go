@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -56,7 +55,7 @@ func scale(cmd *cobra.Command, t *target, name, role, number string) error {
 	err = y.Patch(cmd.Context(), j.Object, client.MergeFrom(was))
 	switch {
 	case apierrors.IsInvalid(err) && n == 0:
-		return usageError{fmt.Errorf("%s needs someone to train: use at least 1, or %s to take its pods away", j.Job.Name, storyOf(j, time.Now()).Command("suspend"))}
+		return usageError{fmt.Errorf("%s needs someone to train: use at least 1, or %s to take its pods away", j.Job.Name, hint(y, j, "suspend"))}
 	case apierrors.IsInvalid(err):
 		return usageError{err}
 	case err != nil:

@@ -31,7 +31,21 @@ type screen struct {
 
 func newScreen(out, err io.Writer) *screen {
 	terminal := terminalWidth(out) > 0
-	return &screen{out: out, err: err, terminal: terminal, colours: terminal && os.Getenv("NO_COLOR") == "", width: terminalWidth(err)}
+	s := &screen{out: out, err: err, terminal: terminal, colours: terminal && os.Getenv("NO_COLOR") == ""}
+	if !piped(out) {
+		s.width = terminalWidth(err)
+	}
+	return s
+}
+
+// piped tells whether another program has what is written: if it shows that on the same terminal, a live line would be in its way.
+func piped(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0
 }
 
 // terminalWidth is 0 for what is no terminal.

@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/internal/kinds"
 	"github.com/trainyard/trainyard/internal/yard"
@@ -46,7 +44,7 @@ func (r *running) submitOnly(cmd *cobra.Command) error {
 		return r.explain(err)
 	}
 	out := &printer{Writer: cmd.OutOrStdout()}
-	out.printf("%s %s is submitted. Follow it with %s.\n", j.Kind.Name(), j.Job.Name, storyOf(j, time.Now()).Command("logs", "-f"))
+	out.printf("%s %s is submitted. Follow it with %s.\n", j.Kind.Name(), j.Job.Name, hint(y, j, "logs", "-f"))
 	return out.err
 }
 
@@ -66,28 +64,39 @@ func (r *running) submit(ctx context.Context, y *yard.Yard, kind kinds.Kind, obj
 	y.Namespace = job.GetNamespace()
 	for _, obj := range objects[:len(objects)-1] {
 		if err := y.Apply(ctx, obj); err != nil {
-			return nil, err
+			return nil, refused(err)
 		}
 	}
-	submitted, err := y.Submit(ctx, kind, job.DeepCopy())
+	submitted, err := create(ctx, y, kind, job)
 	if apierrors.IsAlreadyExists(err) {
-		if err := makeRoom(ctx, y, job.GetName()); err != nil {
+		if err := makeRoom(ctx, y, kind, job.GetName()); err != nil {
 			return nil, err
 		}
 		if r.screen != nil && r.output != "json" {
 			r.screen.say("» the finished job %s made room.", job.GetName())
 		}
-		submitted, err = y.Submit(ctx, kind, job.DeepCopy())
+		submitted, err = create(ctx, y, kind, job)
 	}
 	if err != nil && !apierrors.IsInvalid(err) {
 		return nil, fmt.Errorf("submitting the job: %w", err)
 	}
-	return submitted, refusedJob(err)
+	return submitted, refused(err)
+}
+
+// create submits a job. One that is being created when ctx ends is waited for a little, so that it is not left to itself.
+func create(ctx context.Context, y *yard.Yard, kind kinds.Kind, job *unstructured.Unstructured) (*yard.Job, error) {
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(patience, cancel) })()
+	return y.Submit(longer, kind, job.DeepCopy())
 }
 
 // makeRoom deletes a finished job and waits until it is gone.
-func makeRoom(ctx context.Context, y *yard.Yard, name string) error {
-	old, err := y.Find(ctx, name)
+func makeRoom(ctx context.Context, y *yard.Yard, kind kinds.Kind, name string) error {
+	old, err := y.Find(ctx, strings.ToLower(kind.Name())+"/"+name)
 	if errors.Is(err, yard.ErrNotFound) {
 		return nil
 	}
@@ -95,23 +104,20 @@ func makeRoom(ctx context.Context, y *yard.Yard, name string) error {
 		return err
 	}
 	if !old.Status.Finished() {
-		s := storyOf(old, time.Now())
-		return fmt.Errorf("job %s exists and is not finished: follow it with %s, or delete it with %s", name, s.Command("logs", "-f"), s.Command("delete"))
+		return fmt.Errorf("job %s exists and is not finished: follow it with %s, or delete it with %s", name, hint(y, old, "logs", "-f"), hint(y, old, "delete"))
 	}
-	uid := old.Job.UID
-	if err := y.Delete(ctx, old.Object, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationForeground)); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("deleting the finished job %s: %w", name, err)
+	if err := y.Remove(ctx, old); err != nil {
+		return err
 	}
-	return wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		_, err := y.Find(ctx, name)
-		return errors.Is(err, yard.ErrNotFound), nil
-	})
+	limited, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	return y.AwaitGone(limited, old, func(bool) {})
 }
 
-// refusedJob is the API server's word on a manifest it does not accept, which is the person's mistake.
-func refusedJob(err error) error {
-	if err == nil {
-		return nil
+// refused makes the API server's word on a manifest that it does not accept the person's mistake.
+func refused(err error) error {
+	if apierrors.IsInvalid(err) {
+		return usageError{err}
 	}
-	return usageError{err}
+	return err
 }

@@ -16,7 +16,7 @@ func (f *follower) end() error {
 	s := f.story()
 	code := 0
 	switch {
-	case f.stopping:
+	case f.deleting || f.stopping && f.job.Gone:
 		f.tell("stopped", "%s is stopped.", f.job.Job.Name)
 		return outcome(exitInterrupted)
 	case f.job.Gone && !f.job.Status.Finished():

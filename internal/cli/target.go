@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +18,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/trainyard/trainyard/internal/cluster"
+	"github.com/trainyard/trainyard/internal/story"
 	"github.com/trainyard/trainyard/internal/yard"
 )
 
@@ -23,7 +27,9 @@ import (
 // where one has been started, else the one of ~/.kube/config.
 type target struct {
 	kubeconfig, context, namespace string
-	local                          bool
+	// local says that it is a local cluster, home the namespace that a person means who names none.
+	local bool
+	home  string
 	// remote leaves the local cluster out.
 	remote bool
 }
@@ -70,7 +76,7 @@ func (t *target) config() (*rest.Config, error) {
 	rules.ExplicitPath = t.kubeconfig
 	if !t.remote && !t.named() && os.Getenv("KUBECONFIG") == "" {
 		if file, err := localKubeconfig(); err == nil {
-			rules.ExplicitPath, t.local = file, true
+			rules.ExplicitPath = file
 		}
 	}
 	return t.load(rules)
@@ -91,11 +97,12 @@ func (t *target) load(rules *clientcmd.ClientConfigLoadingRules) (*rest.Config, 
 		}
 		return nil, usageError{fmt.Errorf("reading the kubeconfig: %w", err)}
 	}
-	if t.namespace == "" {
-		if t.namespace, _, err = loader.Namespace(); err != nil {
-			return nil, usageError{fmt.Errorf("reading the kubeconfig: %w", err)}
-		}
+	if t.home, _, err = loader.Namespace(); err != nil {
+		return nil, usageError{fmt.Errorf("reading the kubeconfig: %w", err)}
 	}
+	t.namespace = cmp.Or(t.namespace, t.home)
+	raw, err := loader.RawConfig()
+	t.local = err == nil && cluster.IsLocal(raw, t.context)
 	return config, nil
 }
 
@@ -105,8 +112,36 @@ func (t *target) open() (*yard.Yard, error) {
 	if err != nil {
 		return nil, err
 	}
+	return t.yard(config)
+}
+
+// yard is the target's by access to its cluster, with what brings a person's next command to the same.
+func (t *target) yard(config *rest.Config) (*yard.Yard, error) {
 	y, err := yard.Open(config, t.namespace)
-	return y, t.explain(err)
+	if err != nil {
+		return nil, t.explain(err)
+	}
+	y.Home = t.home
+	if t.kubeconfig != "" {
+		y.Reach = append(y.Reach, "--kubeconfig", t.kubeconfig)
+	}
+	if t.context != "" {
+		y.Reach = append(y.Reach, "--context", t.context)
+	}
+	return y, nil
+}
+
+// reach is what a person adds to a command that is about a yard's job.
+func reach(y *yard.Yard, j *yard.Job) []string {
+	if j.Job.Namespace == y.Home {
+		return y.Reach
+	}
+	return slices.Concat(y.Reach, []string{"-n", j.Job.Namespace})
+}
+
+// hint is a command for a person to type.
+func hint(y *yard.Yard, j *yard.Job, verb string, flags ...string) string {
+	return story.Story{Job: j.Job, Reach: reach(y, j)}.Command(verb, flags...)
 }
 
 // errNoCluster says that there is neither a kubeconfig nor a local cluster.

@@ -153,3 +153,19 @@ func TestProgressIsSeenAsItMoves(t *testing.T) {
 		t.Errorf("`logs -f` says %q, want %q", got, want)
 	}
 }
+
+// What machines read has no live line in it, wherever it is shown.
+func TestJSONHasNoLiveLine(t *testing.T) {
+	t.Parallel()
+	d, stage := newDesk(t), stage(t.TempDir())
+	term := openTerminal(t, "run", "--image=none", "--name=read", "-o=json", "--namespace="+d.Namespace, "--kubeconfig="+local.Shared(t).Kubeconfig(),
+		"--", "sh", "-c", stage.until("begin")+"; echo hello; "+stage.until("end"))
+	term.sees(`^\{.*"type":"running"`)
+	stage.give(t, "begin")
+	term.sees(`"text":"hello"`)
+	if shown := term.tmux("capture-pane", "-p", "-t", "desk", "-S", "-"); strings.Contains(shown, "read · ") {
+		t.Errorf("there is a live line:\n%s", shown)
+	}
+	stage.give(t, "end")
+	term.ends(0)
+}

@@ -44,6 +44,9 @@ func (w *waiting) run(cmd *cobra.Command, name string) error {
 	if err := choice("for", w.until, "end", "running", "restarting", "suspended", "succeeded", "failed"); err != nil {
 		return err
 	}
+	if w.timeout < 0 {
+		return usageError{fmt.Errorf("--timeout %s: use a time to come, as in 90s", w.timeout)}
+	}
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	y, j, err := w.find(ctx, name)
@@ -69,7 +72,7 @@ func (w *waiting) run(cmd *cobra.Command, name string) error {
 			return outcome(exitInterrupted)
 		case j = <-changes:
 			if done, err := w.reached(j); done {
-				if !j.Gone {
+				if err == nil || errors.As(err, new(outcome)) {
 					fmt.Fprintln(cmd.ErrOrStderr(), storyOf(j, time.Now()).Outcome())
 				}
 				return err
@@ -82,14 +85,14 @@ func (w *waiting) run(cmd *cobra.Command, name string) error {
 func (w *waiting) reached(j *yard.Job) (bool, error) {
 	s := storyOf(j, time.Now())
 	switch {
-	case w.until != "end" && strings.EqualFold(s.State(), w.until):
+	case w.until != "end" && strings.EqualFold(s.State(), w.until) && (j.Status.Finished() || !j.Gone):
 		return true, nil
-	case j.Status.Finished() && w.until != "end":
-		return true, fmt.Errorf("job %s is %s and will not be %s any more", j.Job.Name, strings.ToLower(s.State()), w.until)
 	case s.EndReason() == job.ReasonDeadlineExceeded:
 		return true, outcome(exitDeadline)
 	case j.Status.Is(job.Failed):
 		return true, outcome(exitFailed)
+	case j.Status.Is(job.Succeeded) && w.until != "end":
+		return true, fmt.Errorf("job %s has succeeded and will not be %s any more", j.Job.Name, w.until)
 	case j.Status.Is(job.Succeeded):
 		return true, nil
 	case j.Gone:

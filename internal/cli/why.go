@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -46,6 +47,7 @@ func why(ctx context.Context, y *yard.Yard, j *yard.Job) (string, error) {
 // askedOf is a job's story with what its pods and Kubernetes' warnings tell.
 func askedOf(ctx context.Context, y *yard.Yard, j *yard.Job) (story.Story, error) {
 	s := storyOf(j, time.Now())
+	s.Reach = reach(y, j)
 	var err error
 	if s.Pods, err = y.Pods(ctx, j); err != nil {
 		return s, err
@@ -55,7 +57,8 @@ func askedOf(ctx context.Context, y *yard.Yard, j *yard.Job) (story.Story, error
 		return s, err
 	}
 	for _, e := range events {
-		if e.Type == corev1.EventTypeWarning && e.Kind == "Pod" {
+		present := slices.ContainsFunc(s.Pods, func(p corev1.Pod) bool { return p.UID == e.UID })
+		if e.Type == corev1.EventTypeWarning && present {
 			s.Warnings = append(s.Warnings, fmt.Sprintf("pod %s: %s", e.Name, e.Text))
 		}
 	}

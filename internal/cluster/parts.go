@@ -14,8 +14,6 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
 const (
@@ -140,17 +138,6 @@ func (c *inhabitant) clientConfig(admin *rest.Config) *rest.Config {
 	outside := rest.CopyConfig(admin)
 	outside.Host = "https://" + c.outside.String()
 	return outside
-}
-
-// encodeKubeconfig writes access to a cluster the way clients read it.
-func encodeKubeconfig(config *rest.Config) ([]byte, error) {
-	const name = "trainyard"
-	return clientcmd.Write(clientcmdapi.Config{
-		Clusters:       map[string]*clientcmdapi.Cluster{name: {Server: config.Host, CertificateAuthorityData: config.CAData}},
-		AuthInfos:      map[string]*clientcmdapi.AuthInfo{name: {ClientCertificateData: config.CertData, ClientKeyData: config.KeyData}},
-		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: name}},
-		CurrentContext: name,
-	})
 }
 
 // cgroupName is the cgroup of a data directory's containers.

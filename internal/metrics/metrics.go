@@ -8,7 +8,7 @@ import (
 	"github.com/trainyard/trainyard/internal/job"
 )
 
-// labels of every metric: the job's namespace, and pytorch or tensorflow.
+// labels of every metric: the job's namespace, and pytorch, tensorflow or trainjob.
 var labels = []string{"job_namespace", "framework"}
 
 // Metrics are all numbers the engine keeps. They move only after what they count was recorded.

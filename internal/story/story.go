@@ -8,6 +8,7 @@ package story
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,17 +23,16 @@ type Story struct {
 	Status  job.Status
 	Created time.Time
 	Now     time.Time
+	// Reach is what a person adds to a command that is about the job: the flags for its cluster and namespace.
+	Reach []string
 	// Pods are those the job has now; Warnings are what Kubernetes warned of about them, the newest last.
 	Pods     []corev1.Pod
 	Warnings []string
 }
 
-// Command is how a person asks for something about the job: `trainyard logs JOB -f`, with the namespace where that is not everybody's.
+// Command is how a person asks for something about the job: `trainyard logs JOB -f`.
 func (s Story) Command(verb string, flags ...string) string {
-	words := append([]string{"trainyard", verb, s.Job.Name}, flags...)
-	if ns := s.Job.Namespace; ns != "" && ns != corev1.NamespaceDefault {
-		words = append(words, "-n", ns)
-	}
+	words := slices.Concat([]string{"trainyard", verb, s.Job.Name}, flags, s.Reach)
 	return "`" + strings.Join(words, " ") + "`"
 }
 

@@ -126,6 +126,11 @@ func TestStories(t *testing.T) {
 			s.becomes(job.Succeeded, s.Status.CompletionTime, "")
 		}},
 		{"it failed after a retry", retried},
+		{"it failed twice, of different causes, elsewhere", func(s *Story) {
+			retried(s)
+			s.Status.Attempts[0].Message = "Worker 0 (pod demo-worker-0 on node n1) was OOMKilled; retry 1 of 1"
+			s.Reach = []string{"--context", "prod", "-n", "team"}
+		}},
 		{"it failed at once, with a long last word", func(s *Story) {
 			banner := *killed
 			banner.Message = "WARNING:torch.distributed.run:\n*****\nSetting OMP_NUM_THREADS\nValueError: no data"

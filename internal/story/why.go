@@ -35,6 +35,9 @@ func (s Story) Why() string {
 		}
 		say("%s %s%s %s ago%s%s: %s.", name, s.verdict(), comma, Span(s.Now.Sub(s.Status.CompletionTime)), s.length(), s.restarts(), s.cause())
 		told = append(told, s.remedy()...)
+		if first := s.firstCause(); first != "" {
+			say("The first failure was another: %s.", first)
+		}
 	default:
 		told = append(told, s.whyNotDone()...)
 	}
@@ -45,6 +48,18 @@ func (s Story) Why() string {
 		ledger += fmt.Sprintf("\n\n%s last said:\n%s", f.Pod, strings.TrimRight(indent(f.Message, "  | "), "\n"))
 	}
 	return strings.Join(told, " ") + ledger + "\n"
+}
+
+// firstCause is why the first attempt failed, where the ledger still has it and it is not what ended the job.
+func (s Story) firstCause() string {
+	if len(s.Status.Attempts) < 2 || s.Status.Attempts[0].Number != 0 || s.Status.Attempts[0].Reason != job.ReasonRestarted {
+		return ""
+	}
+	first, _, _ := strings.Cut(firstLine(s.Status.Attempts[0].Message), "; retry ")
+	if strings.HasPrefix(s.cause(), first) {
+		return ""
+	}
+	return first
 }
 
 // whyNotDone is about a job that is on its way.

@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trainyard/trainyard/internal/job"
 )
@@ -20,6 +21,7 @@ import (
 type Event struct {
 	Time       time.Time
 	Kind, Name string
+	UID        types.UID
 	Type       string
 	Reason     string
 	Text       string
@@ -30,7 +32,7 @@ type Event struct {
 	stored uint64
 }
 
-// Events are those of a job, its pods and its other children, oldest first.
+// Events are those of a job, its pods and its autoscaler, oldest first.
 func (y *Yard) Events(ctx context.Context, j *Job) ([]Event, error) {
 	list, err := y.Core.CoreV1().Events(j.Job.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -55,7 +57,7 @@ func timeline(j *Job, noted []corev1.Event) []Event {
 // read is an event, or two: one that was noted several times is known by its first and its last.
 func read(e *corev1.Event) []Event {
 	stored, _ := strconv.ParseUint(e.ResourceVersion, 10, 64)
-	event := Event{stored: stored, Time: when(e), Kind: e.InvolvedObject.Kind, Name: e.InvolvedObject.Name, Type: e.Type, Reason: e.Reason, Text: e.Message, Times: 1}
+	event := Event{stored: stored, Time: when(e), Kind: e.InvolvedObject.Kind, Name: e.InvolvedObject.Name, UID: e.InvolvedObject.UID, Type: e.Type, Reason: e.Reason, Text: e.Message, Times: 1}
 	event.First = event.Time
 	switch {
 	case e.Series != nil:
@@ -115,14 +117,19 @@ func beginning(j *Job, told []Event) []Event {
 	return all
 }
 
-// about tells whether an event is of this very job, or of a pod with its name that is not older than it.
+// about tells whether an event is of this very job, or of a child with its name that is not older than it.
 func about(e *corev1.Event, j *Job) bool {
 	of := e.InvolvedObject
 	if of.UID == j.Job.UID {
 		return true
 	}
 	rest, ours := strings.CutPrefix(of.Name, j.Job.Name+"-")
-	if of.Kind != "Pod" || !ours || when(e).Before(j.Object.GetCreationTimestamp().Time) {
+	switch {
+	case when(e).Before(j.Object.GetCreationTimestamp().Time):
+		return false
+	case of.Kind == "HorizontalPodAutoscaler":
+		return j.Job.Scaler != nil && of.Name == j.Job.Name
+	case of.Kind != "Pod" || !ours:
 		return false
 	}
 	for _, role := range j.Job.Roles {

@@ -2,11 +2,15 @@ package yard
 
 import (
 	"context"
+	"fmt"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,7 +19,7 @@ import (
 )
 
 // Follow tells of a job each time it changes, first as it is now, until ctx ends, and at last that it is gone. It survives
-// trouble of the API server: contact is told when that does not answer, and when it does again.
+// trouble of the API server: contact is told when that does not answer, and when it does again. Who may not list jobs is told so.
 func (y *Yard) Follow(ctx context.Context, j *Job, contact func(answers bool)) (<-chan *Job, error) {
 	newest := make(chan *Job, 1)
 	tell := func(next *Job) {
@@ -29,14 +33,37 @@ func (y *Yard) Follow(ctx context.Context, j *Job, contact func(answers bool)) (
 	if err != nil {
 		return nil, err
 	}
-	y.watch(ctx, list, j.Kind.New(), []client.ListOption{
+	only := []client.ListOption{
 		client.InNamespace(j.Job.Namespace), client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("metadata.name", j.Job.Name)},
-	}, contact, func(obj client.Object, gone bool) {
+	}
+	if err := y.List(ctx, list, only...); apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+		return nil, fmt.Errorf("following job %s: %w", j.Job.Name, err)
+	}
+	var seen atomic.Bool
+	synced := y.watch(ctx, list, j.Kind.New(), only, contact, func(obj client.Object, gone bool) {
 		if o := obj.(manifest.Object); o.GetUID() == j.Job.UID {
+			seen.Store(true)
 			tell(&Job{Kind: j.Kind, Object: o, Manifest: j.Kind.Read(o), Gone: gone})
 		}
 	})
+	go func() {
+		if cache.WaitForCacheSync(ctx.Done(), synced) && !seen.Load() && y.isGone(ctx, j) {
+			tell(&Job{Kind: j.Kind, Object: j.Object, Manifest: j.Manifest, Gone: true})
+		}
+	}()
 	return newest, nil
+}
+
+// isGone tells whether a job that was not among the first seen has been deleted before: they may be older than it.
+func (y *Yard) isGone(ctx context.Context, j *Job) bool {
+	gone := false
+	_ = wait.PollUntilContextCancel(ctx, again, true, func(ctx context.Context) (bool, error) {
+		now := j.Kind.New()
+		err := y.Get(ctx, client.ObjectKeyFromObject(j.Object), now)
+		gone = apierrors.IsNotFound(err) || err == nil && now.GetUID() != j.Job.UID
+		return gone || err == nil, nil
+	})
+	return gone
 }
 
 // followPods tells of the pods of a job as they come, change and go.
@@ -49,10 +76,11 @@ func (y *Yard) followPods(ctx context.Context, j *Job, changed func(pod *corev1.
 		})
 }
 
-// watch tells of every object of a list, one at a time, as long as ctx lasts.
+// watch tells of every object of a list, one at a time, as long as ctx lasts. What it returns tells whether those there were at first
+// have been told.
 func (y *Yard) watch(ctx context.Context, list client.ObjectList, example client.Object, options []client.ListOption,
 	contact func(answers bool), changed func(obj client.Object, gone bool),
-) {
+) (synced func() bool) {
 	answered := edges(contact)
 	with := func(raw metav1.ListOptions) []client.ListOption {
 		return append([]client.ListOption{&client.ListOptions{Raw: &raw}}, options...)
@@ -87,4 +115,5 @@ func (y *Yard) watch(ctx context.Context, list client.ObjectList, example client
 		},
 	})
 	go informer.RunWithContext(ctx)
+	return informer.HasSynced
 }

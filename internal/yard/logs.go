@@ -44,13 +44,15 @@ func replicaOf(pod *corev1.Pod) (string, int32) {
 	return pod.Labels[job.LabelReplicaType] + "-" + pod.Labels[job.LabelReplicaIndex], int32(attempt)
 }
 
-// Logs are the lines there are, in the order of time. One that is not ended yet is as it is now.
+// Logs are the lines there are, in the order of time. One that is not ended yet is as it is now. Where a log cannot be read, those of
+// the others are told, and the first that cannot.
 func (y *Yard) Logs(ctx context.Context, j *Job, q LogQuery) ([]Line, error) {
 	pods, err := y.Pods(ctx, j)
 	if err != nil {
 		return nil, err
 	}
 	var all []Line
+	var failed error
 	for i := range pods {
 		if !q.wants(&pods[i]) {
 			continue
@@ -59,12 +61,12 @@ func (y *Yard) Logs(ctx context.Context, j *Job, q LogQuery) ([]Line, error) {
 		if restarts(&pods[i], s.container) > 0 {
 			_ = s.read(ctx, corev1.PodLogOptions{Previous: true}) // a log before the last may be gone
 		}
-		if err := ignoreLost(s.read(ctx, corev1.PodLogOptions{})); err != nil {
-			return nil, fmt.Errorf("reading the log of %s: %w", pods[i].Name, err)
+		if err := ignoreLost(s.read(ctx, corev1.PodLogOptions{})); err != nil && failed == nil {
+			failed = fmt.Errorf("reading the log of %s: %w", pods[i].Name, err)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Line) int { return a.Time.Compare(b.Time) })
-	return all, nil
+	return all, failed
 }
 
 // restarts is how often a container was restarted in its pod.

@@ -3,6 +3,7 @@ package yard
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"strings"
 	"sync"
@@ -99,7 +100,11 @@ func (s *stream) follow(ctx context.Context) {
 			}
 			continue
 		}
-		if err := s.whole(ctx); ended && err == nil {
+		switch err := s.whole(ctx); {
+		case ended && err == nil:
+			return
+		case apierrors.IsForbidden(err):
+			s.tell(Line{Time: time.Now(), Replica: s.replica, Attempt: s.attempt, Text: fmt.Sprintf("(this log is not shown to you: %v)", err)})
 			return
 		}
 		select {

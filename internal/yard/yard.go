@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,6 +30,9 @@ type Yard struct {
 	client.WithWatch
 	Core      kubernetes.Interface
 	Namespace string
+	// Reach is what a person adds to a command to reach the cluster, Home the namespace that commands then mean.
+	Reach []string
+	Home  string
 }
 
 // Job is a job as the API server has it.
@@ -70,7 +74,7 @@ func (y *Yard) Find(ctx context.Context, name string) (*Job, error) {
 		kind, bare = "", name
 	}
 	var found []*Job
-	var unknown error // the last kind that the cluster does not know, while it has not shown that it knows one
+	var closed error // the last kind that the cluster does not know or show, while it has not shown another
 	knows := false
 	for _, k := range kinds.All {
 		if kind != "" && !strings.EqualFold(strings.TrimSuffix(kind, "s"), k.Name()) {
@@ -82,16 +86,16 @@ func (y *Yard) Find(ctx context.Context, name string) (*Job, error) {
 		case err == nil:
 			knows = true
 			found = append(found, &Job{Kind: k, Object: obj, Manifest: k.Read(obj)})
-		case meta.IsNoMatchError(err):
-			unknown = err
+		case isClosed(err):
+			closed = err
 		case apierrors.IsNotFound(err):
 			knows = true
 		default:
 			return nil, fmt.Errorf("looking for job %s: %w", bare, err)
 		}
 	}
-	if !knows && unknown != nil {
-		return nil, unknown
+	if !knows && closed != nil {
+		return nil, closed
 	}
 	switch len(found) {
 	case 0:
@@ -105,15 +109,15 @@ func (y *Yard) Find(ctx context.Context, name string) (*Job, error) {
 // Jobs are all jobs of the namespace, or of all where it is empty, by name.
 func (y *Yard) Jobs(ctx context.Context, namespace string) ([]*Job, error) {
 	var jobs []*Job
-	var unknown error
+	var closed error
 	knows := false
 	for _, k := range kinds.All {
 		list, err := y.newList(k)
 		if err != nil {
 			return nil, err
 		}
-		if err := y.List(ctx, list, client.InNamespace(namespace)); meta.IsNoMatchError(err) {
-			unknown = err
+		if err := y.List(ctx, list, client.InNamespace(namespace)); isClosed(err) {
+			closed = err
 			continue
 		} else if err != nil {
 			return nil, fmt.Errorf("listing %ss: %w", k.Name(), err)
@@ -128,14 +132,18 @@ func (y *Yard) Jobs(ctx context.Context, namespace string) ([]*Job, error) {
 			jobs = append(jobs, &Job{Kind: k, Object: o, Manifest: k.Read(o)})
 		}
 	}
-	if !knows && unknown != nil {
-		return nil, unknown
+	if !knows && closed != nil {
+		return nil, closed
 	}
 	slices.SortStableFunc(jobs, func(a, b *Job) int {
 		return strings.Compare(a.Job.Namespace+"/"+a.Job.Name, b.Job.Namespace+"/"+b.Job.Name)
 	})
 	return jobs, nil
 }
+
+// isClosed tells whether a cluster does not know a kind, or does not show its jobs to this person. Those of other kinds may be all
+// there is to see.
+func isClosed(err error) bool { return meta.IsNoMatchError(err) || apierrors.IsForbidden(err) }
 
 func (y *Yard) newList(k kinds.Kind) (client.ObjectList, error) {
 	gvk, err := y.GroupVersionKindFor(k.New())
@@ -155,7 +163,11 @@ func (y *Yard) Submit(ctx context.Context, k kinds.Kind, obj *unstructured.Unstr
 	if err := y.Create(ctx, obj, client.FieldOwner("trainyard"), client.FieldValidation(metav1.FieldValidationStrict)); err != nil {
 		return nil, err
 	}
-	return y.Find(ctx, strings.ToLower(k.Name())+"/"+obj.GetName())
+	created := k.New()
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, created); err != nil {
+		return nil, fmt.Errorf("reading job %s: %w", obj.GetName(), err)
+	}
+	return &Job{Kind: k, Object: created, Manifest: k.Read(created)}, nil
 }
 
 // Apply creates an object that is no job, or changes it to what it should be.
