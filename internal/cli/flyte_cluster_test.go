@@ -22,7 +22,7 @@ func TestFlyteStatusInEachStateOfALife(t *testing.T) {
 	} {
 		d.submitTask(t, name, script)
 	}
-	d.expect(d.types("flyte", "status", "nobody"), 1, "there is no such job as nobody in namespace")
+	d.refuses(d.types("flyte", "status", "nobody"), 1, "there is no such job as nobody in namespace")
 
 	d.expect(d.types("suspend", "good"), 0)
 	d.expect(d.types("wait", "good", "--for=suspended"), 0)

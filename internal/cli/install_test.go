@@ -28,10 +28,10 @@ func TestInstall(t *testing.T) {
 		cmd := &exec.Cmd{Path: "/proc/self/exe", Args: append([]string{trainyardName}, args...), Env: append(os.Environ(), "KUBECONFIG="+kubeconfig)}
 		return finish(d, cmd)
 	}
-	d.expect(trainyard(admin, "get"), 1, "^trainyard: the cluster knows no training jobs: `trainyard install` brings the operator$")
-	d.expect(trainyard(admin, "install"), 2, "^trainyard: .*the operator's image is not named")
-	d.expect(trainyard(somebody, "install", "--image=here/operator:1"), 1,
-		`^trainyard: applying Namespace trainyard-system: .*User "somebody" cannot patch .*; installing needs the rights of a cluster's administrator$`)
+	d.refuses(trainyard(admin, "get"), 1, "the cluster knows no training jobs: `trainyard install` brings the operator$")
+	d.refuses(trainyard(admin, "install"), 2, "the operator's image is not named")
+	d.refuses(trainyard(somebody, "install", "--image=here/operator:1"), 1,
+		`applying Namespace trainyard-system: .*User "somebody" cannot patch .*; installing needs the rights of a cluster's administrator$`)
 
 	d.expect(trainyard(admin, "install", "--image=here/operator:1"), 0, "^namespace trainyard-system$",
 		"^customresourcedefinition pytorchjobs.kubeflow.org$", "^clusterrole ", "^deployment trainyard-operator$",
