@@ -23,6 +23,12 @@ type terminal struct {
 // loses it now and then.
 func openTerminal(t *testing.T, args ...string) terminal {
 	t.Helper()
+	return openTerminalWith(t, "NO_COLOR=", args...)
+}
+
+// openTerminalWith runs it with a variable.
+func openTerminalWith(t *testing.T, variable string, args ...string) terminal {
+	t.Helper()
 	executable, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -35,7 +41,7 @@ func openTerminal(t *testing.T, args ...string) terminal {
 	settings := filepath.Join(dir, "settings")
 	write(t, settings, "set-option -g remain-on-exit on\n")
 	term := terminal{t, filepath.Join(dir, "tmux"), filepath.Join(dir, "code")}
-	term.tmux(append([]string{"-f", settings, "new-session", "-d", "-x", "120", "-y", "30", "-s", "desk", "--",
+	term.tmux(append([]string{"-f", settings, "new-session", "-d", "-e", variable, "-x", "120", "-y", "30", "-s", "desk", "--",
 		"sh", "-c", `trap : INT; "$@"; echo $? > "$0.new" && mv "$0.new" "$0"`, term.code, named}, args...)...)
 	t.Cleanup(func() { term.tmux("kill-server") })
 	return term
@@ -68,6 +74,12 @@ func (t terminal) sees(patterns ...string) {
 		}
 		return nil
 	})
+}
+
+// coloured is the screen with its colours.
+func (t terminal) coloured() string {
+	t.Helper()
+	return t.tmux("capture-pane", "-e", "-p", "-t", "desk", "-S", "-")
 }
 
 // ends waits for the program's end and checks its exit code.
