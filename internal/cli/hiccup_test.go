@@ -168,10 +168,10 @@ type following struct {
 	ended    chan int
 }
 
-func (d desk) follows(w *wire, job string) *following {
+func (d desk) follows(w *wire, job string, flags ...string) *following {
 	d.Helper()
 	f := &following{ended: make(chan int, 1)}
-	cmd := d.command("logs", "-f", job, "--kubeconfig="+w.kubeconfig)
+	cmd := d.command(append([]string{"logs", "-f", job, "--kubeconfig=" + w.kubeconfig}, flags...)...)
 	cmd.Stdout, cmd.Stderr = &f.out, &f.err
 	if err := cmd.Start(); err != nil {
 		d.Fatal(err)

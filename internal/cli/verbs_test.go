@@ -1,0 +1,187 @@
+package cli_test
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/trainyard/trainyard/internal/testing/local"
+)
+
+// stubborn is a script's words for not ending when it is told to, until the test has given a cue.
+func (s stage) stubborn(cue string) string {
+	return "trap '" + s.until(cue) + "; exit 0' TERM; while :; do sleep 0.1; done"
+}
+
+// patient gives the replicas of a manifest an hour to end.
+func patient(manifest string) string {
+	return strings.Replace(manifest, "terminationGracePeriodSeconds: 1", "terminationGracePeriodSeconds: 3600", 1)
+}
+
+// A Worker fails and the other takes its time to end, so that the restart can be looked at. The log of an attempt goes with its pods.
+func TestAttemptsAreToldApart(t *testing.T) {
+	t.Parallel()
+	d, stage := newDesk(t), stage(t.TempDir())
+	file := filepath.Join(t.TempDir(), "job.yaml")
+	write(t, file, patient(job("gang", 2, strings.Join([]string{
+		"echo word $TRAINYARD_ATTEMPT", "[ $TRAINYARD_ATTEMPT = 0 ] || { " + stage.until("end") + "; exit 0; }",
+		"[ $RANK = 0 ] || { " + stage.until("fail") + "; exit 3; }", stage.stubborn("leave"),
+	}, "; "))))
+	d.expect(d.types("submit", "-f", file), 0)
+	second := d.follows(newWire(t, local.Shared(t).Kubeconfig()), "gang", "--attempt=2")
+	d.Eventually("both have written", func() error {
+		return found(d.types("logs", "gang", "--attempt=1").Stdout, "worker-0 | word 0\n", "worker-1 | word 0\n")
+	})
+	stage.give(t, "fail")
+	d.expect(d.types("wait", "gang", "--for=restarting"), 0, `^gang is restarting\.$`)
+	d.refuses(d.types("logs", "gang", "--attempt=3"), 2, "gang has no attempt 3: its last is 2")
+	stage.give(t, "leave")
+	d.Eventually("both have written again", func() error {
+		return found(d.types("logs", "gang", "--attempt=2").Stdout, "worker-0 | word 1\n", "worker-1 | word 1\n")
+	})
+	d.expect(d.types("logs", "gang", "--attempt=1"), 0, `\AThere is no log of gang: its pods are gone, or have not written anything\. `)
+	stage.give(t, "end")
+	d.expect(d.types("wait", "gang", "--for=succeeded"), 0, `\Agang succeeded after \w+, with 2 attempts, 1 retry\.\n\z`)
+	d.expect(d.types("wait", "gang", "--for=failed"), 1, "^trainyard: job gang is succeeded and will not be failed any more$")
+	second.ends(t)
+	if w0, w1 := second.wordsOf("worker-0"), second.wordsOf("worker-1"); w0 != "word 1" || w1 != "word 1" {
+		t.Errorf("who follows the second attempt alone is told:\n%s", second.said())
+	}
+}
+
+func TestWaitingForAFailure(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	file := filepath.Join(t.TempDir(), "job.yaml")
+	write(t, file, strings.Replace(job("bad", 1, "exit 3"), "backoffLimit: 1", "backoffLimit: 0", 1))
+	d.expect(d.types("submit", "-f", file), 0)
+	d.expect(d.types("wait", "bad", "--for=failed"), 0, `\Abad failed after \w+\.\n\z`)
+	d.expect(d.types("wait", "bad"), 1, `\Abad failed after \w+\.\n\z`)
+}
+
+func TestNewLinesAlone(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	file := filepath.Join(t.TempDir(), "job.yaml")
+	write(t, file, job("talks", 1, "echo old; while :; do sleep 0.1; echo new; done"))
+	d.expect(d.types("submit", "-f", file), 0)
+	d.Eventually("only new lines are as young as that", func() error {
+		o := d.types("logs", "talks", "--since=1s")
+		if strings.Contains(o.Stdout, "old") {
+			return fmt.Errorf("it is not old yet:\n%s", o.Stdout)
+		}
+		return found(o.Stdout, "worker-0 | new\n")
+	})
+	d.expect(d.types("logs", "talks", "--since=1h"), 0, `\Aworker-0 \| old\nworker-0 \| new\n`)
+}
+
+func TestJobsOfAllNamespaces(t *testing.T) {
+	t.Parallel()
+	here, there := newDesk(t), newDesk(t)
+	here.expect(finish(here, here.run("true", "--name=near")), 0)
+	there.expect(finish(there, there.run("true", "--name=far")), 0)
+	near, far := here.Namespace+` +near +PyTorchJob +Succeeded `, there.Namespace+` +far +PyTorchJob +Succeeded `
+	here.expect(here.types("get", "-A"), 0, `\ANAMESPACE +NAME +KIND +STATE `, `^`+near, `^`+far)
+	if alone := here.types("get").Stdout; strings.Contains(alone, "far") {
+		t.Errorf("without -A there is:\n%s", alone)
+	}
+}
+
+// The roles of a TFJob are scaled each by itself.
+func TestScalingARole(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	file := filepath.Join(t.TempDir(), "job.yaml")
+	write(t, file, `apiVersion: kubeflow.org/v1
+kind: TFJob
+metadata: {name: servers}
+spec:
+  tfReplicaSpecs:
+    PS: &replica
+      replicas: 1
+      template:
+        spec:
+          terminationGracePeriodSeconds: 1
+          containers: [{name: tensorflow, image: none, command: [sleep, "600"]}]
+    Worker: *replica
+`)
+	d.expect(d.types("submit", "-f", file), 0)
+	d.expect(d.types("scale", "servers", "3", "--role=ps"), 0, `\Aservers is scaled to 3\.\n\z`)
+	d.expect(d.types("scale", "servers", "2", "--role=Worker"), 0, `\Aservers is scaled to 2\.\n\z`)
+	d.Eventually("all are ready", func() error { return found(d.types("get", "servers").Stdout, " 5/5 ") })
+	for role, want := range map[string]int{"ps": 3, "worker": 2} {
+		if pods := d.Kubectl("get", "pods", "-o", "name", "-l", "training.kubeflow.org/replica-type="+role); strings.Count(pods, "\n") != want {
+			t.Errorf("%d of role %s are wanted, and there are\n%s", want, role, pods)
+		}
+	}
+	d.refuses(d.types("scale", "servers", "2", "--role=chief"), 2, "servers has no role chief to scale: it has ps, worker$")
+}
+
+// Who waits for the job is told that it went. Its replica takes its time.
+func TestDeletingWithoutWaiting(t *testing.T) {
+	t.Parallel()
+	d, stage := newDesk(t), stage(t.TempDir())
+	file := filepath.Join(t.TempDir(), "job.yaml")
+	write(t, file, patient(job("demo", 1, "echo ready; "+stage.stubborn("leave"))))
+	d.expect(d.types("submit", "-f", file), 0)
+	d.Eventually("it runs", func() error { return found(d.types("logs", "demo").Stdout, "ready") })
+	d.expect(d.types("delete", "demo", "--no-wait"), 0, `\Ademo is deleted\.\n\z`)
+	if pods := d.Kubectl("get", "pods", "-o", "name"); pods != "pod/demo-worker-0\n" {
+		t.Errorf("it waited: there is %q", pods)
+	}
+	stage.give(t, "leave")
+	d.Eventually("nothing is left", func() error {
+		if left := d.Kubectl("get", "pods,pytorchjobs", "-o", "name"); left != "" {
+			return fmt.Errorf("left: %s", left)
+		}
+		return nil
+	})
+}
+
+func TestOrdinaryStepsAreToldToWhoAsks(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.expect(finish(d, d.run("true", "--name=demo")), 0)
+	all := ""
+	d.Eventually("all is noted", func() error {
+		all = d.types("events", "demo", "--all").Stdout
+		return found(all, "Container created", "is successfully completed")
+	})
+	d.goesForward(all, "is created", "Pulling image", "Container created", "Container started", "is successfully completed")
+	if some := d.types("events", "demo").Stdout; regexp.MustCompile(`Pulling|pulled|Container created`).MatchString(some) || found(some, "Container started") != nil {
+		t.Errorf("without --all it tells:\n%s", some)
+	}
+}
+
+// Each shell finds its script sound, where it is there to ask.
+func TestCompletionScripts(t *testing.T) {
+	t.Parallel()
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		script, code := outcome(local.CLI("completion", shell))
+		if code != 0 || !strings.Contains(script, "trainyard") {
+			t.Errorf("completion %s ends with code %d and prints %q", shell, code, script)
+		}
+		if _, err := exec.LookPath(shell); err != nil && shell != "bash" {
+			continue
+		}
+		check := exec.Command(shell, "-n", "/dev/stdin")
+		check.Stdin = strings.NewReader(script)
+		if out, err := check.CombinedOutput(); err != nil || len(out) > 0 {
+			t.Errorf("%s does not take its script: %v\n%s", shell, err, out)
+		}
+	}
+}
+
+// Where all pods go with the job's end, a short one may be gone before its log is opened.
+func TestNoLineIsLostWithThePods(t *testing.T) {
+	for n := range 5 {
+		t.Run(fmt.Sprintf("job %d", n), func(t *testing.T) {
+			t.Parallel()
+			d := newDesk(t)
+			d.expect(finish(d, d.run("echo hello", "--name=short", "--clean=all")), 0, `\Aworker-0 \| hello\n`, `^short succeeded `)
+		})
+	}
+}
