@@ -1,5 +1,6 @@
 #!/bin/bash
 # Shows what Trainyard is for: a training of two replicas loses one of them in the middle, and finishes. Leaves nothing behind.
+# TRAINYARD names another program than the one that `make build` makes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 data=$(mktemp -d)
@@ -11,7 +12,7 @@ say "trainyard run starts a whole Kubernetes in one process, submits a PyTorchJo
 say "In epoch 3 the worker kills itself. Look for the restart and its cause: both replicas are started again, from the"
 say "last checkpoint, and that is one retry of the three that --retries allows. Worker 0 complains first: its peer is gone."
 echo
-bin/trainyard run --data-dir "$data/cluster" --nodes 2 --retries 3 --deadline 10m \
+"${TRAINYARD:-bin/trainyard}" run --data-dir "$data/cluster" --nodes 2 --retries 3 --deadline 10m \
 	--env EPOCHS=8 --env CHECKPOINTS="$data/checkpoints" --env LOSE_WORKER_AT=3 \
 	-- /usr/bin/python3 examples/pytorch-ddp/train.py
 echo
