@@ -20,13 +20,25 @@ import (
 	"github.com/trainyard/trainyard/internal/testing/local"
 )
 
-// What the product is held to.
+// What the product is held to. Ratios hold on any machine: a bench fails that misses one by more than noise. The rest is told.
 const (
 	mostReadyRatio = 1.5   // of the time a bare API server takes
 	mostRunRatio   = 2.5   // the same, for a job that prints one line
 	mostMemory     = 450.0 // MB, idle
 	leastPods      = 20.0  // a second, of 100 that run `true`
 )
+
+// noise is how far above its aim a ratio is let pass: two medians of five rounds each are never quite the same again.
+const noise = 1.1
+
+// holdTo tells a ratio, and fails the bench if it is above its aim by more than noise.
+func holdTo(b *testing.B, what string, ratio, most float64) {
+	b.Helper()
+	local.Tell("%s in %.2f times of the bare one's time (at most %.1f: %s)", what, ratio, most, local.Met(ratio <= most))
+	if ratio > most*noise {
+		b.Errorf("%s in %.2f times of the bare one's time, and at most %.1f are wanted", what, ratio, most)
+	}
+}
 
 // settling is how long a fresh cluster is left alone before its memory is read.
 const settling = 5 * time.Second
@@ -54,7 +66,7 @@ func BenchmarkStart(b *testing.B) {
 			local.Tell("%-24s  ready in %.2f s, %.2f times the bare one's, and %.0f MB idle", row.name, ready, ready/bareReady, memory)
 		}
 		ratio, memory := local.Median(cluster, local.Launched.Seconds)/bareReady, local.Median(cluster, local.Launched.Megabytes)
-		local.Tell("local cluster ready in %.2f times the bare one's (at most %.1f: %s)", ratio, mostReadyRatio, local.Met(ratio <= mostReadyRatio))
+		holdTo(b, "local cluster ready", ratio, mostReadyRatio)
 		local.Tell("local cluster idle with %.0f MB (at most %.0f: %s)", memory, mostMemory, local.Met(memory <= mostMemory))
 	}
 }
@@ -87,7 +99,7 @@ func BenchmarkColdRun(b *testing.B) {
 		b.ReportMetric(coldDone/bareReady, "ratio")
 		local.Tell("bare API server and etcd: ready in %.2f s", bareReady)
 		local.Tell("cold `trainyard run` of a job that prints one line: done in %.2f s", coldDone)
-		local.Tell("done in %.2f times of the bare one (at most %.1f: %s)", coldDone/bareReady, mostRunRatio, local.Met(coldDone/bareReady <= mostRunRatio))
+		holdTo(b, "done", coldDone/bareReady, mostRunRatio)
 	}
 }
 
