@@ -32,8 +32,11 @@ func deleteCommand() *cobra.Command {
 			if err := remove(ctx, cmd.ErrOrStderr(), y, j, !now); err != nil {
 				return t.explain(err)
 			}
-			out := &printer{Writer: cmd.OutOrStdout()}
-			out.printf("%s is deleted.\n", j.Job.Name)
+			out, words := &printer{Writer: cmd.OutOrStdout()}, "is deleted"
+			if now {
+				words = "is being deleted"
+			}
+			out.printf("%s %s.\n", j.Job.Name, words)
 			return out.err
 		},
 	}

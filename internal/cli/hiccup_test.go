@@ -24,6 +24,8 @@ type wire struct {
 	mu    sync.Mutex
 	cut   bool
 	conns []net.Conn
+	// requests is held while none is let through.
+	requests sync.RWMutex
 }
 
 // newWire leads to the API server of a kubeconfig, by a kubeconfig of its own.
@@ -76,10 +78,22 @@ func (w *wire) carry(near net.Conn) {
 		return
 	}
 	go func() {
-		_, _ = io.Copy(far, near)
+		_, _ = io.Copy(letThrough{far, &w.requests}, near)
 		_ = far.Close()
 	}()
 	_, _ = io.Copy(near, far)
+}
+
+// letThrough writes when it may.
+type letThrough struct {
+	io.Writer
+	held *sync.RWMutex
+}
+
+func (l letThrough) Write(p []byte) (int, error) {
+	l.held.RLock()
+	defer l.held.RUnlock()
+	return l.Writer.Write(p)
 }
 
 func (w *wire) keep(conns ...net.Conn) bool {
@@ -201,4 +215,31 @@ func (f *following) wordsOf(replica string) string {
 		words = append(words, line[1])
 	}
 	return strings.Join(words, " ")
+}
+
+// The pod is gone before any request for its log gets through: that is said, since what it wrote is lost to who followed it.
+func TestALogThatWasGoneTooSoon(t *testing.T) {
+	t.Parallel()
+	d, wire := newDesk(t), newWire(t, local.Shared(t).Kubeconfig())
+	file := filepath.Join(t.TempDir(), "job.yaml")
+	write(t, file, strings.Replace(job("brief", 1, "echo $TRAINYARD_ATTEMPT; [ $TRAINYARD_ATTEMPT = 1 ] || exec sleep 600"), "{backoffLimit: 1}", "{cleanPodPolicy: All}", 1))
+	d.expect(d.types("submit", "-f", file), 0)
+	f := d.follows(wire, "brief")
+	d.Eventually("it is followed", func() error { return found(f.said(), "worker-0 | 0") })
+	d.expect(d.types("suspend", "brief"), 0)
+	d.expect(d.types("wait", "brief", "--for=suspended"), 0)
+	wire.requests.Lock()
+	d.expect(d.types("resume", "brief"), 0)
+	d.expect(d.types("wait", "brief"), 0)
+	d.Eventually("the pod is gone", func() error {
+		if left := d.Kubectl("get", "pods", "-o", "name"); left != "" {
+			return fmt.Errorf("left: %s", left)
+		}
+		return nil
+	})
+	wire.requests.Unlock()
+	f.ends(t)
+	if got := f.wordsOf("worker-0"); got != "0 (this log was gone before it could be read)" {
+		t.Errorf("it is told:\n%s", f.said())
+	}
 }

@@ -51,5 +51,5 @@ func TestARefusedCompanion(t *testing.T) {
 	d := newDesk(t)
 	file := filepath.Join(t.TempDir(), "job.yaml")
 	write(t, file, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: Not_A_Name}\n---\n"+job("demo", 1, "true"))
-	d.expect(d.types("submit", "-f", file), 2, `^trainyard: .*ConfigMap Not_A_Name: .*a lowercase RFC 1123 subdomain`)
+	d.refuses(d.types("submit", "-f", file), 2, `.*ConfigMap Not_A_Name: .*a lowercase RFC 1123 subdomain`)
 }

@@ -56,11 +56,11 @@ func TestWhatSomebodyMayNotIsSaid(t *testing.T) {
 - {apiGroups: [""], resources: [pods, events], verbs: [get, list, watch]}`)
 	d.expect(finish(d, reader("get")), 0, `^demo +PyTorchJob +Running`)
 	d.expect(finish(d, reader("why", "demo")), 0, "^demo is running since")
-	d.expect(finish(d, reader("why", "tfjob/demo")), 1, "^trainyard: .*tfjobs.* is forbidden")
-	d.expect(finish(d, reader("delete", "demo")), 1, "^trainyard: deleting job demo: .*cannot delete")
+	d.refuses(finish(d, reader("why", "tfjob/demo")), 1, ".*tfjobs.* is forbidden")
+	d.refuses(finish(d, reader("delete", "demo")), 1, "deleting job demo: .*cannot delete")
 
 	looker := d.person(t, "looker", `- {apiGroups: [kubeflow.org], resources: [pytorchjobs], verbs: [get]}`)
-	d.expect(finish(d, looker("wait", "demo")), 1, "^trainyard: following job demo: .*cannot list")
+	d.refuses(finish(d, looker("wait", "demo")), 1, "following job demo: .*cannot list")
 
 	said := &transcript{}
 	following := reader("logs", "-f", "demo")

@@ -45,7 +45,7 @@ func TestAttemptsAreToldApart(t *testing.T) {
 	d.expect(d.types("logs", "gang", "--attempt=1"), 0, `\AThere is no log of gang: its pods are gone, or have not written anything\. `)
 	stage.give(t, "end")
 	d.expect(d.types("wait", "gang", "--for=succeeded"), 0, `\Agang succeeded after \w+, with 2 attempts, 1 retry\.\n\z`)
-	d.expect(d.types("wait", "gang", "--for=failed"), 1, "^trainyard: job gang is succeeded and will not be failed any more$")
+	d.refuses(d.types("wait", "gang", "--for=failed"), 1, "job gang has succeeded and will not be failed any more$")
 	second.ends(t)
 	if w0, w1 := second.wordsOf("worker-0"), second.wordsOf("worker-1"); w0 != "word 1" || w1 != "word 1" {
 		t.Errorf("who follows the second attempt alone is told:\n%s", second.said())
@@ -128,7 +128,7 @@ func TestDeletingWithoutWaiting(t *testing.T) {
 	write(t, file, patient(job("demo", 1, "echo ready; "+stage.stubborn("leave"))))
 	d.expect(d.types("submit", "-f", file), 0)
 	d.Eventually("it runs", func() error { return found(d.types("logs", "demo").Stdout, "ready") })
-	d.expect(d.types("delete", "demo", "--no-wait"), 0, `\Ademo is deleted\.\n\z`)
+	d.expect(d.types("delete", "demo", "--no-wait"), 0, `\Ademo is being deleted\.\n\z`)
 	if pods := d.Kubectl("get", "pods", "-o", "name"); pods != "pod/demo-worker-0\n" {
 		t.Errorf("it waited: there is %q", pods)
 	}

@@ -29,6 +29,7 @@ type stream struct {
 	last, told time.Time
 	open       openLine
 	partial    bool // tell of that, too
+	opened     bool // the log was once
 	tell       func(Line)
 	// changed says that the pod has news: that its container has started, that no more will be written, that it is gone.
 	changed              chan struct{}
@@ -87,6 +88,7 @@ const again = 200 * time.Millisecond
 // follow reads until the pod has ended and its log is read to the end. A line that was not ended when no more could be read
 // is told as it was.
 func (s *stream) follow(ctx context.Context) {
+	defer s.lost()
 	defer s.endOpen()
 	for ctx.Err() == nil {
 		started, ended, gone := s.state()
@@ -104,7 +106,8 @@ func (s *stream) follow(ctx context.Context) {
 		case ended && err == nil:
 			return
 		case apierrors.IsForbidden(err):
-			s.tell(Line{Time: time.Now(), Replica: s.replica, Attempt: s.attempt, Text: fmt.Sprintf("(this log is not shown to you: %v)", err)})
+			s.opened = true // as far as it can be
+			s.remark("this log is not shown to you: %v", err)
 			return
 		}
 		select {
@@ -113,6 +116,18 @@ func (s *stream) follow(ctx context.Context) {
 		case <-ctx.Done():
 		}
 	}
+}
+
+// lost tells of a container that has run and whose log could never be opened, as that of a pod that went as soon as it had ended.
+func (s *stream) lost() {
+	if started, _, _ := s.state(); started && !s.opened {
+		s.remark("this log was gone before it could be read")
+	}
+}
+
+// remark tells something about the log in its place.
+func (s *stream) remark(format string, args ...any) {
+	s.tell(Line{Time: time.Now(), Replica: s.replica, Attempt: s.attempt, Text: "(" + fmt.Sprintf(format, args...) + ")"})
 }
 
 // whole reads the log as far as it is written: what the container wrote before it was restarted in its pod, where that was
@@ -161,6 +176,7 @@ func (s *stream) read(ctx context.Context, options corev1.PodLogOptions) error {
 		return err
 	}
 	defer log.Close() //nolint:errcheck // it was only read
+	s.opened = true
 	err = s.lines(log)
 	if err == nil && !options.Follow { // else the container may still run, and the line is read again when it has ended
 		s.endOpen()
