@@ -41,7 +41,7 @@ type follower struct {
 // impatience is how long a job may start without a word before Kubernetes is asked what keeps it.
 const impatience = 5 * time.Second
 
-// drain is how long logs are read on after the job's end.
+// drain is for how long nothing may come of logs after the job's end, while there is more.
 const drain = 5 * time.Second
 
 // follow returns when the job has ended, with its outcome.
@@ -68,7 +68,7 @@ func (f *follower) follow(ctx context.Context, j *yard.Job) error {
 }
 
 // attend shows what happens, in the order in which it does, until the job has ended.
-func (f *follower) attend(ctx context.Context, changes <-chan *yard.Job, logs func(time.Duration)) error {
+func (f *follower) attend(ctx context.Context, changes <-chan *yard.Job, logs finish) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
@@ -96,28 +96,38 @@ func (f *follower) attend(ctx context.Context, changes <-chan *yard.Job, logs fu
 		case next := <-changes:
 			f.change(next)
 			if next.Gone || next.Status.Finished() && !f.deleting {
-				f.drain(logs)
+				f.drain(ctx, logs)
 				return f.end()
 			}
 		}
 	}
 }
 
-// drain shows what was written before the end.
-func (f *follower) drain(wait func(time.Duration)) {
-	done := make(chan struct{})
-	go func() { wait(drain); close(done) }()
+// finish reads logs to their end, as far as they come, and tells whether that was all.
+type finish func(ctx context.Context, patience time.Duration) (whole bool)
+
+// drain shows what was written before the end. Ctrl-C leaves the rest.
+func (f *follower) drain(ctx context.Context, logs finish) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done := make(chan bool, 1)
+	go func() { done <- logs(ctx, drain) }()
 	for {
 		select {
 		case l := <-f.lines:
 			f.log(l)
 			continue
-		case <-done:
+		case <-f.signals:
+			return
+		case whole := <-done:
+			for len(f.lines) > 0 {
+				f.log(<-f.lines)
+			}
+			if !whole {
+				f.tell("error", "the log could not be read to its end: %s has what is kept of it.", hint(f.yard, f.job, "logs"))
+			}
+			return
 		}
-		for len(f.lines) > 0 {
-			f.log(<-f.lines)
-		}
-		return
 	}
 }
 

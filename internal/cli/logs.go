@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -90,11 +89,12 @@ func (l *logs) following(ctx context.Context, y *yard.Yard, j *yard.Job, show fu
 	for {
 		select {
 		case <-ctx.Done():
-			end(0)
 			return nil
 		case now := <-changes:
 			if now.Gone || now.Status.Finished() {
-				end(drain + time.Second)
+				if !end(ctx, drain) && ctx.Err() == nil {
+					return fmt.Errorf("the log of %s could not be read to its end: %s has what is kept of it", now.Job.Name, hint(y, now, "logs"))
+				}
 				return nil
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +16,9 @@ type tail struct {
 	yard  *Yard
 	query LogQuery
 	tell  func(Line)
+	// telling is held while a line is told, told counts them.
+	telling sync.Mutex
+	told    atomic.Int64
 	// reading ends what is read of pods, apart from the watch for them.
 	reading context.Context
 	streams sync.WaitGroup
@@ -28,33 +32,51 @@ type tail struct {
 
 // FollowLogs tells each line as it is written, of all pods the job has and will have. It waits for pods, and survives their
 // restarts and trouble of the API server. Lines come one at a time. What it returns ends that: it returns when the pods
-// there are have ended and all they wrote is told, or after a limit.
-func (y *Yard) FollowLogs(ctx context.Context, j *Job, q LogQuery, tell func(Line)) (wait func(limit time.Duration)) {
-	var telling sync.Mutex
+// there are have ended and all they wrote is told. Where ctx ends before, or nothing more comes for a time, it says that this is not so.
+func (y *Yard) FollowLogs(ctx context.Context, j *Job, q LogQuery, tell func(Line)) (finish func(ctx context.Context, patience time.Duration) (whole bool)) {
 	watching, stopWatching := context.WithCancel(ctx)
 	reading, stopReading := context.WithCancel(context.WithoutCancel(ctx))
-	t := &tail{yard: y, query: q, reading: reading, job: j, known: map[types.UID]*stream{}, tell: func(l Line) {
-		telling.Lock()
-		defer telling.Unlock()
+	t := &tail{yard: y, query: q, reading: reading, job: j, known: map[types.UID]*stream{}}
+	t.tell = func(l Line) {
+		t.telling.Lock()
+		defer t.telling.Unlock()
 		tell(l)
-	}}
+		t.told.Add(1)
+	}
 	y.followPods(watching, j, t.see)
-	return func(limit time.Duration) {
-		limited, cancel := context.WithTimeout(reading, limit)
+	return func(ctx context.Context, patience time.Duration) bool {
+		limited, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
 		if pods, err := y.Pods(limited, j); err == nil { // the watch may be behind, after trouble of the API server
 			for i := range pods {
 				t.see(&pods[i], false)
 			}
 		}
-		done := t.end()
-		select {
-		case <-done:
-		case <-limited.Done():
-		}
+		whole := t.await(ctx, t.end(), patience)
 		stopReading()
 		stopWatching()
-		<-done
+		return whole
+	}
+}
+
+// await tells whether all was told before ctx ended, and before nothing came for a time. Who is slow to take a line does not count.
+func (t *tail) await(ctx context.Context, done <-chan struct{}, patience time.Duration) bool {
+	for told := int64(-1); ; {
+		select {
+		case <-done:
+			return true
+		case <-ctx.Done():
+			return false
+		case <-time.After(patience):
+		}
+		if !t.telling.TryLock() {
+			continue // somebody reads it
+		}
+		t.telling.Unlock()
+		if told == t.told.Load() {
+			return false
+		}
+		told = t.told.Load()
 	}
 }
 
