@@ -36,7 +36,7 @@ func (r *recipe) flags() *pflag.FlagSet {
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	flags.StringVar(&r.name, "name", "", "the job's name (default: the script's, with something to tell runs apart)")
 	flags.StringVar(&r.nodes, "nodes", "1", "how many replicas; 1:4 for an elastic job of one to four")
-	flags.StringVar(&r.nproc, "nproc", "", "training processes in each replica, started by torchrun: a number, auto, cpu or gpu")
+	flags.StringVar(&r.nproc, "nproc", "", "training processes in each replica: a number, auto, cpu or gpu; torchrun starts a python command, any other calls it itself")
 	flags.Int32Var(&r.retries, "retries", 0, "how many failures are answered by another try")
 	flags.Var(&r.deadline, "deadline", "how long the job may run, as in 2h (default: as long as it takes)")
 	flags.StringVar(&r.clean, "clean", "running", "which pods are removed at the end: none, running or all")
@@ -155,15 +155,32 @@ func (r *recipe) setProcesses(pj *kubeflowv1.PyTorchJob, c *corev1.Container) er
 	} else if pj.Spec.ElasticPolicy != nil {
 		pj.Spec.NprocPerNode = new("1")
 	}
-	python := strings.HasPrefix(filepath.Base(c.Command[0]), "python")
-	if pj.Spec.NprocPerNode == nil || !python || strings.Contains(strings.Join(c.Command, " "), "torch.distributed") {
+	if pj.Spec.NprocPerNode == nil || !startsAlone(c.Command) {
 		return nil
 	}
-	c.Command = append([]string{c.Command[0], "-m", "torch.distributed.run"}, c.Command[1:]...)
+	c.Command = underTorchrun(c.Command)
 	// Torch 1.13 under Python 3.11, as Debian 12 has them, cannot read its own defaults of these two. For a tenth process alone
 	// they mean the same to any torch.
 	c.Env = append(c.Env, corev1.EnvVar{Name: "PET_REDIRECTS", Value: "9:1"}, corev1.EnvVar{Name: "PET_TEE", Value: "9:1"})
 	return nil
+}
+
+// startsAlone tells whether a command is one process of a training, which torchrun makes many of. One that is not Python's may call
+// torchrun itself, and is left to.
+func startsAlone(command []string) bool {
+	python := strings.HasPrefix(filepath.Base(command[0]), "python")
+	torchrun := len(command) > 1 && filepath.Base(command[1]) == "torchrun"
+	return python && !torchrun && !strings.Contains(strings.Join(command, " "), "torch.distributed")
+}
+
+// underTorchrun lets torchrun start a Python command. A script it gives to the same Python by itself; what has options for Python
+// (-O, -X dev, -m module, -c code) it starts as it is typed, as it would take those for its own and hand on none.
+func underTorchrun(command []string) []string {
+	torchrun, training := []string{command[0], "-m", "torch.distributed.run"}, command[1:]
+	if len(training) == 0 || strings.HasPrefix(training[0], "-") {
+		torchrun, training = append(torchrun, "--no_python"), command // torch before 2.0 knows no --no-python
+	}
+	return append(torchrun, training...)
 }
 
 func (r *recipe) setContainer(c *corev1.Container) error {
