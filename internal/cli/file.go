@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -45,12 +46,37 @@ func (f *oneFile) Set(name string) error {
 	return nil
 }
 
+// readInput reads a file of some sort; "-" is standard input.
+func readInput(cmd *cobra.Command, file, sort string) ([]byte, error) {
+	var content []byte
+	var err error
+	if file == "-" {
+		content, err = io.ReadAll(cmd.InOrStdin())
+	} else {
+		content, err = os.ReadFile(file)
+	}
+	if err != nil {
+		return nil, usageError{fmt.Errorf("reading the %s: %w", sort, err)}
+	}
+	return content, nil
+}
+
+// readManifest reads the text of the file that -f named.
+func readManifest(cmd *cobra.Command, file string) (string, error) {
+	if file == "" {
+		return "", usageError{fmt.Errorf("no manifest is named: use `%s -f job.yaml`", cmd.CommandPath())}
+	}
+	content, err := readInput(cmd, file, "manifest")
+	return string(content), err
+}
+
 // readFile reads the objects of the file that -f named.
 func readFile(cmd *cobra.Command, file string) ([]*document.Document, error) {
-	if file == "" {
-		return nil, usageError{fmt.Errorf("no manifest is named: use `%s -f job.yaml`", cmd.CommandPath())}
+	content, err := readManifest(cmd, file)
+	if err != nil {
+		return nil, err
 	}
-	docs, err := document.Read(file, cmd.InOrStdin())
+	docs, err := document.Parse(file, content)
 	return docs, badFile(err)
 }
 

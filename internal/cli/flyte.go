@@ -1,16 +1,15 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
 	"github.com/trainyard/trainyard/flyte"
+	"github.com/trainyard/trainyard/internal/text"
 )
 
 // flyteCommand is what a Flyte team asks: what job becomes of a task, what will surprise its author, and what phase Flyte reads
@@ -44,7 +43,10 @@ func (f *flyteTask) read(cmd *cobra.Command) (flyte.Task, error) {
 		return flyte.Task{}, err
 	}
 	f.run.Dialect = dialect
-	data, err := readInput(cmd, f.file)
+	if f.file == "" {
+		return flyte.Task{}, usageError{fmt.Errorf("no task is named: use `%s -f TASK`", cmd.CommandPath())}
+	}
+	data, err := readInput(cmd, f.file, "task")
 	if err != nil {
 		return flyte.Task{}, err
 	}
@@ -62,21 +64,6 @@ func parseDialect(name string) (flyte.Dialect, error) {
 	default:
 		return "", usageError{fmt.Errorf("there is no dialect %q: use %s or %s", name, flyte.Flyte1, flyte.Flyte2)}
 	}
-}
-
-// readInput reads the file that -f named, or standard input.
-func readInput(cmd *cobra.Command, file string) ([]byte, error) {
-	switch file {
-	case "":
-		return nil, usageError{fmt.Errorf("no file is named: use `%s -f FILE`, or -f - for standard input", cmd.CommandPath())}
-	case "-":
-		return io.ReadAll(cmd.InOrStdin())
-	}
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return nil, usageError{fmt.Errorf("reading %s: %w", file, errors.Unwrap(err))}
-	}
-	return data, nil
 }
 
 func flyteRenderCommand() *cobra.Command {
@@ -153,7 +140,7 @@ func flyteLintCommand() *cobra.Command {
 				fmt.Fprintln(cmd.OutOrStdout(), warning)
 			}
 			if len(warnings) > 0 {
-				return fmt.Errorf("task %s: %d warnings", f.file, len(warnings))
+				return fmt.Errorf("task %s: %s", f.file, text.Count(len(warnings), "warning", "warnings"))
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "task %s: nothing to remark\n", f.file)
 			return nil

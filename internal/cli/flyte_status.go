@@ -68,7 +68,7 @@ func tellReading(out io.Writer, dialect flyte.Dialect, r flyte.Reading) {
 
 func (s *flyteStatus) read(cmd *cobra.Command, args []string) (flyte.Manifest, []corev1.Pod, error) {
 	if s.file != "" {
-		data, err := readInput(cmd, s.file)
+		data, err := readInput(cmd, s.file, "dump")
 		if err != nil {
 			return nil, nil, err
 		}

@@ -60,9 +60,12 @@ func TestArgumentsAreTheCommandWhereThereIsNoImage(t *testing.T) {
 }
 
 func TestFlyteLintTellsWhatSurprises(t *testing.T) {
-	out, stderr, code := typed(elasticTask, "flyte", "lint", "-f", "-")
-	if code != exitFailed || !strings.Contains(out, "backoffLimit") || !strings.Contains(stderr, "warnings") {
-		t.Errorf("exit code %d, printed %q and %q", code, out, stderr)
+	patient := strings.Replace(elasticTask, `"activeDeadlineSeconds":200`, `"activeDeadlineSeconds":2000`, 1)
+	for task, says := range map[string]string{elasticTask: "task -: 2 warnings\n", patient: "task -: 1 warning\n"} {
+		out, stderr, code := typed(task, "flyte", "lint", "-f", "-")
+		if code != exitFailed || !strings.Contains(out, "backoffLimit") || !strings.HasSuffix(stderr, says) {
+			t.Errorf("exit code %d, printed %q and %q", code, out, stderr)
+		}
 	}
 }
 
@@ -97,7 +100,7 @@ func TestFlyteRefusesBadInputInOneSentence(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"no file", []string{"flyte", "render"}, "no file is named"},
+		{"no file", []string{"flyte", "render"}, "no task is named"},
 		{"a file that is not there", []string{"flyte", "render", "-f", missing}, "no such file"},
 		{"an unknown policy", []string{"flyte", "render", "-f", unknown}, "CLEANPOD_POLICY_SOME"},
 		{"an unknown dialect", []string{"flyte", "lint", "-f", unknown, "--dialect", "v3"}, `no dialect "v3"`},

@@ -2,13 +2,12 @@ package cli
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/trainyard/trainyard/internal/lint"
+	"github.com/trainyard/trainyard/internal/text"
 )
 
 // linting is `trainyard lint`: every problem of a manifest, without a cluster.
@@ -39,11 +38,11 @@ func (l *linting) run(cmd *cobra.Command) error {
 	if err := choice("output", l.output, "text", "json"); err != nil {
 		return err
 	}
-	text, err := l.read(cmd)
+	written, err := readManifest(cmd, l.file)
 	if err != nil {
 		return err
 	}
-	problems, jobs, err := lint.Check(cmd.Context(), l.file, text)
+	problems, jobs, err := lint.Check(cmd.Context(), l.file, written)
 	if err != nil {
 		return err
 	}
@@ -56,23 +55,6 @@ func (l *linting) run(cmd *cobra.Command) error {
 		}
 	}
 	return nil
-}
-
-func (l *linting) read(cmd *cobra.Command) (string, error) {
-	var text []byte
-	var err error
-	switch l.file {
-	case "":
-		return "", usageError{fmt.Errorf("no manifest is named: use `%s -f job.yaml`", cmd.CommandPath())}
-	case "-":
-		text, err = io.ReadAll(cmd.InOrStdin())
-	default:
-		text, err = os.ReadFile(l.file)
-	}
-	if err != nil {
-		return "", usageError{fmt.Errorf("reading the manifest: %w", err)}
-	}
-	return string(text), nil
 }
 
 func (l *linting) print(w io.Writer, problems []lint.Problem, jobs int) error {
@@ -99,16 +81,9 @@ func (l *linting) print(w io.Writer, problems []lint.Problem, jobs int) error {
 	case len(problems) == 0 && jobs == 0:
 		out.printf("%s: no training job in it, so nothing to check\n", l.file)
 	case len(problems) == 0:
-		out.printf("%s: %s, no problems\n", l.file, plural(jobs, "job"))
+		out.printf("%s: %s, no problems\n", l.file, text.Count(jobs, "job", "jobs"))
 	default:
-		out.printf("%s, %s\n", plural(errors, "error"), plural(warnings, "warning"))
+		out.printf("%s, %s\n", text.Count(errors, "error", "errors"), text.Count(warnings, "warning", "warnings"))
 	}
 	return out.err
-}
-
-func plural(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -100,15 +98,9 @@ func (s *simulate) read(cmd *cobra.Command, sentences []string) (simulation.Scri
 		if s.script == "-" && s.file == "-" {
 			return nil, errors.New("the manifest and the script cannot both come from standard input")
 		}
-		var text []byte
-		var err error
-		if s.script == "-" {
-			text, err = io.ReadAll(cmd.InOrStdin())
-		} else {
-			text, err = os.ReadFile(s.script)
-		}
+		text, err := readInput(cmd, s.script, "script")
 		if err != nil {
-			return nil, fmt.Errorf("reading the script: %w", err)
+			return nil, err
 		}
 		if script, err = simulation.ParseScript(string(text)); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.script, err)

@@ -78,7 +78,11 @@ func TestTrainJobs(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
-			docs, err := document.Read(file, nil)
+			content, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			docs, err := document.Parse(file, string(content))
 			if err != nil {
 				t.Fatal(err)
 			}

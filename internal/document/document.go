@@ -5,8 +5,6 @@ package document
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -39,21 +37,6 @@ func (e *Error) Error() string {
 }
 
 func (e *Error) Unwrap() error { return e.Err }
-
-// Read reads all objects of a file; "-" is standard input.
-func Read(file string, stdin io.Reader) ([]*Document, error) {
-	var text []byte
-	var err error
-	if file == "-" {
-		text, err = io.ReadAll(stdin)
-	} else {
-		text, err = os.ReadFile(file)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading the manifest: %w", err)
-	}
-	return Parse(file, string(text))
-}
 
 // Parse reads all objects of a text, and as many as it can of one with mistakes: the error joins them all.
 func Parse(file, text string) ([]*Document, error) {

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainyard/trainyard/internal/job"
+	"github.com/trainyard/trainyard/internal/text"
 )
 
 // start lets a pod's training run, unless the pod is gone or going.
@@ -157,29 +158,29 @@ func sorted[T interface{ DeepCopy() T }](objects map[string]T) []T {
 
 // Describe is what a job is made of and by which rules it lives, in one line.
 func Describe(j job.Job) string {
-	text := ""
+	words := ""
 	for _, role := range j.Roles {
-		text += fmt.Sprintf("%s %d, ", role.Name, j.Size(role))
+		words += fmt.Sprintf("%s %d, ", role.Name, j.Size(role))
 	}
 	if j.RestartScope() == job.ScopeJob {
-		text += "a failure restarts everyone"
+		words += "a failure restarts everyone"
 	} else {
-		text += "a failure restarts that replica"
+		words += "a failure restarts that replica"
 	}
 	if e := j.Elastic; e != nil && e.Anchored && j.ScopeOverride == "" {
-		text += fmt.Sprintf(", of %s everyone", job.Replica{Role: e.Role})
+		words += fmt.Sprintf(", of %s everyone", job.Replica{Role: e.Role})
 	}
 	if limit := j.Policy.BackoffLimit; limit != nil {
-		text += ", " + count(*limit, "retry", "retries")
+		words += ", " + text.Count(*limit, "retry", "retries")
 	} else {
-		text += ", any number of retries"
+		words += ", any number of retries"
 	}
 	if deadline := j.Policy.ActiveDeadlineSeconds; deadline != nil {
-		text += ", deadline " + short(job.Seconds(*deadline))
+		words += ", deadline " + short(job.Seconds(*deadline))
 	}
-	text += ", cleanPodPolicy " + string(j.Policy.CleanPodPolicy)
+	words += ", cleanPodPolicy " + string(j.Policy.CleanPodPolicy)
 	if ttl := j.Policy.TTLSecondsAfterFinished; ttl != nil {
-		text += ", TTL " + short(time.Duration(*ttl)*time.Second)
+		words += ", TTL " + short(time.Duration(*ttl)*time.Second)
 	}
-	return text
+	return words
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/internal/job"
+	"github.com/trainyard/trainyard/internal/text"
 )
 
 // Life is how a job lived.
@@ -124,7 +125,7 @@ func (l *Life) String() string {
 }
 
 func (l *Life) summary() string {
-	counts := fmt.Sprintf("%s, %s, %s", count(l.Attempts, "attempt", "attempts"), count(l.Retries, "retry", "retries"), count(l.Disruptions, "disruption", "disruptions"))
+	counts := fmt.Sprintf("%s, %s, %s", text.Count(l.Attempts, "attempt", "attempts"), text.Count(l.Retries, "retry", "retries"), text.Count(l.Disruptions, "disruption", "disruptions"))
 	switch l.Verdict {
 	case "Succeeded", "Failed":
 		return fmt.Sprintf("%s after %s: %s.", l.Verdict, short(l.Length), counts)
@@ -135,21 +136,14 @@ func (l *Life) summary() string {
 	}
 }
 
-func count(n int32, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
-
 // short is a duration without its zeros: 1h, not 1h0m0s.
 func short(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
+	words := d.String()
+	if strings.HasSuffix(words, "m0s") {
+		words = strings.TrimSuffix(words, "0s")
 	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
+	if strings.HasSuffix(words, "h0m") {
+		words = strings.TrimSuffix(words, "0m")
 	}
-	return text
+	return words
 }

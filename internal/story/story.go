@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/trainyard/trainyard/internal/job"
+	"github.com/trainyard/trainyard/internal/text"
 )
 
 // Story is a job at a moment, with the facts that explain it.
@@ -113,9 +114,9 @@ func (s Story) progress() []string {
 	case limit != nil && *limit > 0 && s.Job.RestartScope() == job.ScopeJob:
 		return []string{fmt.Sprintf("%s of %d", attempt, s.Attempt()+max(*limit-retries, 0))}
 	case limit != nil && *limit > 0:
-		return []string{attempt, fmt.Sprintf("%d of %s", retries, Count(int(*limit), "retry", "retries"))}
+		return []string{attempt, fmt.Sprintf("%d of %s", retries, text.Count(*limit, "retry", "retries"))}
 	case retries > 0:
-		return []string{attempt, Count(int(retries), "retry", "retries")}
+		return []string{attempt, text.Count(retries, "retry", "retries")}
 	}
 	return []string{attempt}
 }
@@ -199,10 +200,10 @@ func (s Story) restarts() string {
 		parts = append(parts, fmt.Sprintf("%d attempts", s.Attempt()))
 	}
 	if n := s.Status.Retries; n > 0 {
-		parts = append(parts, Count(int(n), "retry", "retries"))
+		parts = append(parts, text.Count(n, "retry", "retries"))
 	}
 	if n := s.Status.Disruptions; n > 0 {
-		parts = append(parts, Count(int(n), "disruption", "disruptions"))
+		parts = append(parts, text.Count(n, "disruption", "disruptions"))
 	}
 	if len(parts) == 0 {
 		return ""
@@ -264,14 +265,6 @@ func indent(text, prefix string) string {
 		out.WriteString(prefix + line + "\n")
 	}
 	return out.String()
-}
-
-// Count is a number of things: 1 retry, 2 retries.
-func Count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }
 
 // Span is a length of time in at most two units: 45s, 3m20s, 2h5m, 4d3h.

@@ -1,7 +1,8 @@
-// Package text is about what programs write for a terminal, and what is left of it elsewhere.
+// Package text is about lines for people: what programs write for a terminal, what is left of it elsewhere, and numbers of things.
 package text
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"unicode"
@@ -56,4 +57,12 @@ func PlainLines(lines string) string {
 		all[i] = Plain(Shown(line))
 	}
 	return strings.Join(all, "\n")
+}
+
+// Count is a number of things: 1 retry, 2 retries.
+func Count[N int | int32](n N, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }

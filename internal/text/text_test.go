@@ -23,3 +23,11 @@ func TestPlainLinesHaveNothingForATerminal(t *testing.T) {
 		}
 	}
 }
+
+func TestThingsAreCountedAsPeopleDo(t *testing.T) {
+	for n, want := range map[int32]string{0: "0 retries", 1: "1 retry", 2: "2 retries"} {
+		if got := Count(n, "retry", "retries"); got != want {
+			t.Errorf("%d are %q, want %q", n, got, want)
+		}
+	}
+}
