@@ -77,7 +77,13 @@ func readFile(cmd *cobra.Command, file string) ([]*document.Document, error) {
 		return nil, err
 	}
 	docs, err := document.Parse(file, content)
-	return docs, badFile(err)
+	switch mistakes := document.Mistakes(err); {
+	case len(mistakes) > 1:
+		return nil, firstOf(file, mistakes[0].Error())
+	case err != nil:
+		return nil, badFile(err)
+	}
+	return docs, nil
 }
 
 // badFile makes what is wrong with a file the person's mistake.

@@ -25,7 +25,11 @@ func sound(ctx context.Context, file string, docs []*document.Document, refused 
 	if err != nil || p == nil {
 		return err
 	}
-	said := strings.Replace(p.String(), " error:", "", 1)
+	return firstOf(file, strings.Replace(p.String(), " error:", "", 1))
+}
+
+// firstOf says the first thing that is wrong with a file, and where to find the others.
+func firstOf(file, said string) error {
 	if file == "-" {
 		return usageError{errors.New(said)}
 	}

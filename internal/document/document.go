@@ -55,6 +55,14 @@ func Parse(file, text string) ([]*Document, error) {
 	return all, errors.Join(mistakes...)
 }
 
+// Mistakes are those that the error of Parse joins.
+func Mistakes(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return joined.Unwrap()
+	}
+	return nil
+}
+
 // split cuts a text at its document marks. Every part begins with as many empty lines as stand before it in the file, so
 // that any parser counts its lines right.
 func split(text string) []string {

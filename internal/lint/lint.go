@@ -59,8 +59,8 @@ func (p Problem) String() string {
 
 // Check finds the problems of a text of manifests, in the order of their lines, and counts the jobs in it.
 func Check(ctx context.Context, file, text string) (problems []Problem, jobs int, err error) {
-	docs, mistakes := document.Parse(file, text)
-	for _, mistake := range unjoin(mistakes) {
+	docs, wrong := document.Parse(file, text)
+	for _, mistake := range document.Mistakes(wrong) {
 		p := Problem{File: file, Severity: Error, Message: mistake.Error()}
 		var located *document.Error
 		if errors.As(mistake, &located) {
@@ -106,16 +106,6 @@ func sorted(problems []Problem) []Problem {
 		said[at] = true
 		return again
 	})
-}
-
-func unjoin(err error) []error {
-	if err == nil {
-		return nil
-	}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		return joined.Unwrap()
-	}
-	return []error{err}
 }
 
 // checker looks at one object.
