@@ -69,6 +69,7 @@ func ToV1(doc *document.Document) ([]Note, error) {
 	if !slices.Contains(versions, doc.Object.GetAPIVersion()) {
 		return nil, c.refuse("apiVersion", "the layout of %s is not known: those of %s are", doc.Object.GetAPIVersion(), strings.Join(versions, ", "))
 	}
+	unfold(doc.Node, k.rolesAt)
 	if err := c.convert(k); err != nil {
 		return nil, err
 	}
@@ -220,6 +221,21 @@ func take(node *yaml.Node, name string) []*yaml.Node {
 		}
 	}
 	return nil
+}
+
+// unfold writes aliases out in their places, so that what they stand for can be moved and changed there. Those below the roles stay,
+// but for plain values: they are pods, which are changed for all roles that share them.
+func unfold(node *yaml.Node, rolesAt string) {
+	for i, inner := range node.Content {
+		if target := follow(inner); target != inner && (rolesAt != "" || target.Kind == yaml.ScalarNode) {
+			node.Content[i] = document.Copy(inner)
+		}
+		below := rolesAt
+		if node.Kind == yaml.MappingNode && i%2 == 1 && node.Content[i-1].Value == rolesAt {
+			below = ""
+		}
+		unfold(node.Content[i], below)
+	}
 }
 
 func follow(node *yaml.Node) *yaml.Node {

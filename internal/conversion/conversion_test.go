@@ -135,6 +135,10 @@ func TestWhatCannotBeConverted(t *testing.T) {
 			"job.yaml:1: the layout of kubeflow.org/v1alpha1 is not known: those of kubeflow.org/v1, kubeflow.org/v1beta2, kubeflow.org/v1beta1 are"},
 		{"two values", "apiVersion: kubeflow.org/v1\nkind: TFJob\nspec:\n  backoffLimit: 1\n  runPolicy: {backoffLimit: 2}",
 			"job.yaml:4: spec.backoffLimit is 1 and spec.runPolicy.backoffLimit is 2: remove one of them"},
+		{"two values, one of them an alias", "apiVersion: kubeflow.org/v1\nkind: TFJob\nspec:\n  activeDeadlineSeconds: &n 2\n  backoffLimit: 1\n  runPolicy: {backoffLimit: *n}",
+			"job.yaml:5: spec.backoffLimit is 1 and spec.runPolicy.backoffLimit is 2: remove one of them"},
+		{"a spec that is elsewhere", "apiVersion: kubeflow.org/v1\nkind: TFJob\nx: &x {backoffLimit: 1, runPolicy: {backoffLimit: 2}}\nspec: *x",
+			"job.yaml:3: spec.backoffLimit is 1 and spec.runPolicy.backoffLimit is 2: remove one of them"},
 		{"no spec", "apiVersion: kubeflow.org/v1\nkind: TFJob", "job.yaml:1: the job has no spec: add it"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -97,12 +97,11 @@ func parse(file, text string) (*Document, []error) {
 	if root.Kind != yaml.MappingNode {
 		return nil, []error{&Error{file, root.Line, errors.New("an object is expected, with apiVersion, kind, metadata and spec")}}
 	}
-	toJSON := k8syaml.YAMLToJSONStrict
 	twice := onlyLast(file, root)
-	if len(twice) > 0 {
-		toJSON = k8syaml.YAMLToJSON
+	data, err := k8syaml.YAMLToJSON([]byte(text))
+	if err == nil && unmerge(root) { // not before it is known that no alias is part of itself
+		data, err = asJSON(root)
 	}
-	data, err := toJSON([]byte(text))
 	if err != nil {
 		return nil, append(twice, located(file, err))
 	}
@@ -116,6 +115,14 @@ func parse(file, text string) (*Document, []error) {
 	return &Document{File: file, Object: object, Node: root}, twice
 }
 
+func asJSON(root *yaml.Node) ([]byte, error) {
+	text, err := yaml.Marshal(Copy(root))
+	if err != nil {
+		return nil, err
+	}
+	return k8syaml.YAMLToJSON(text)
+}
+
 // onlyLast leaves the last of several keys of one name in each mapping, and names the others.
 func onlyLast(file string, node *yaml.Node) []error {
 	var twice []error
@@ -125,7 +132,7 @@ func onlyLast(file string, node *yaml.Node) []error {
 		for i := 0; i+1 < len(node.Content); i += 2 {
 			key := node.Content[i]
 			at, known := first[key.Value]
-			if !known || key.Kind != yaml.ScalarNode || key.Tag == "!!merge" {
+			if !known || key.Kind != yaml.ScalarNode || isMerge(key) {
 				first[key.Value] = len(kept)
 				kept = append(kept, key, node.Content[i+1])
 				continue

@@ -1,6 +1,8 @@
 package document
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -67,6 +69,7 @@ func TestMistakesHaveLines(t *testing.T) {
 			"f:3: kind is already there, in line 2: remove one of them\nf:5: kind is already there, in line 3: remove one of them\n" +
 				"f:4: name is already there, in line 4: remove one of them"},
 		{"a tab", "apiVersion: v1\n\tkind: Pod\n", "f:2: found a tab character that violates indentation"},
+		{"a part of itself", "apiVersion: v1\nkind: Pod\na: &a\n  <<: *a\n", "f: anchor 'a' value contains itself"},
 		{"two mistakes", "kind: Pod\n---\nkind: Job\n", "f:1: the Pod has no apiVersion: add it\nf:3: the Job has no apiVersion: add it"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -87,6 +90,30 @@ func TestWrittenIsWhatStandsInTheFile(t *testing.T) {
 		if got := docs[0].Written(path); got != want {
 			t.Errorf("%s: %q, want %q", path, got, want)
 		}
+	}
+}
+
+func TestWhatIsMergedIsRead(t *testing.T) {
+	for _, row := range []struct{ name, text, reads string }{
+		{"what is said here counts", "a: {<<: {x: 1, z: 2}, x: 3}", "x: 3, z: 2"},
+		{"and if it is said before", "a: {x: 3, <<: {x: 1, z: 2}}", "x: 3, z: 2"},
+		{"of several the first", "a: {<<: [{x: 1}, {x: 2, z: 2}]}", "x: 1, z: 2"},
+		{"an alias", "b: &b {x: 1, z: 2}\na: {<<: *b}", "x: 1, z: 2"},
+		{"what is not merged has an anchor", "a: {<<: {x: &two 2}, x: 1, z: *two}", "x: 1, z: 2"},
+		{"what is merged merges", "a: {<<: {<<: {x: 1, z: 3}, z: 2}}", "x: 1, z: 2"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			docs, err := Parse("f", "apiVersion: v1\nkind: Pod\n"+row.text+"\n")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := fmt.Sprintf("x: %s, z: %s", docs[0].Written("a.x"), docs[0].Written("a.z")); got != row.reads {
+				t.Errorf("it reads %s, want %s", got, row.reads)
+			}
+			if got := fmt.Sprint(docs[0].Object.Object["a"]); got != "map["+strings.ReplaceAll(strings.ReplaceAll(row.reads, ": ", ":"), ",", "")+"]" {
+				t.Errorf("the object has %s", got)
+			}
+		})
 	}
 }
 

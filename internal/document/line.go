@@ -75,15 +75,6 @@ func find(node *yaml.Node, name string) (key, value *yaml.Node) {
 		if node.Content[i].Value == name {
 			return node.Content[i], node.Content[i+1]
 		}
-		if node.Content[i].Tag == "!!merge" {
-			merged := node.Content[i+1]
-			if merged.Kind == yaml.AliasNode {
-				merged = merged.Alias
-			}
-			if k, v := find(merged, name); v != nil {
-				return k, v
-			}
-		}
 	}
 	return nil, nil
 }
