@@ -2,6 +2,7 @@ package conversion
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -74,11 +75,19 @@ func (c *converter) move(old *kubeflowv1.PyTorchJob) *mover {
 	return m
 }
 
-// names gives the runtime the job's name, and keeps what the job was marked with.
+// names gives the runtime the job's name, and keeps what the job was marked with, except what would have no effect or no end.
 func (m *mover) names() {
+	if len(m.old.Finalizers) > 0 {
+		m.note("metadata.finalizers", "finalizers are left out: who removes them from a PyTorchJob may not know a TrainJob, which would then stay for ever")
+	}
+	if _, marked := m.old.Annotations[kubeflowv1.AnnotationRestartPolicy]; marked {
+		m.note("metadata.annotations."+kubeflowv1.AnnotationRestartPolicy, "the annotation %s is left out: it has no effect on a TrainJob", kubeflowv1.AnnotationRestartPolicy)
+	}
+	annotations := maps.Clone(m.old.Annotations)
+	delete(annotations, kubeflowv1.AnnotationRestartPolicy)
 	m.job.SetGroupVersionKind(trainerv1alpha1.GroupVersion.WithKind(trainerv1alpha1.TrainJobKind))
 	m.job.ObjectMeta = metav1.ObjectMeta{
-		Name: m.old.Name, GenerateName: m.old.GenerateName, Namespace: m.old.Namespace, Labels: m.old.Labels, Annotations: m.old.Annotations,
+		Name: m.old.Name, GenerateName: m.old.GenerateName, Namespace: m.old.Namespace, Labels: m.old.Labels, Annotations: annotations,
 	}
 	m.runtime.SetGroupVersionKind(trainerv1alpha1.GroupVersion.WithKind(trainerv1alpha1.TrainingRuntimeKind))
 	m.runtime.Name, m.runtime.Namespace = m.old.Name, m.old.Namespace
@@ -125,10 +134,15 @@ func (m *mover) template() *corev1.Container {
 		m.note("spec.pytorchReplicaSpecs.Master.template", "the Master's template is left out, as it differs from the Worker's: the nodes of a TrainJob have one")
 	}
 	if worker != nil && master != nil {
-		m.note("spec.pytorchReplicaSpecs.Master", "a PyTorchJob has succeeded when its Master has, a TrainJob when all nodes have")
+		ends := "a TrainJob when all nodes have"
+		if m.old.Spec.ElasticPolicy != nil {
+			ends = "an elastic TrainJob when one of its nodes has and none runs"
+		}
+		m.note("spec.pytorchReplicaSpecs.Master", "a PyTorchJob has succeeded when its Master has, %s", ends)
 	}
 	pod := role.Template.DeepCopy()
-	m.restarts(role.RestartPolicy, at, &pod.Spec)
+	pod.Spec.RestartPolicy = corev1.RestartPolicyNever // of no account: all start anew
+	m.restarts(m.restartPolicy(at + ".restartPolicy"))
 	step := jobsetv1alpha2.ReplicatedJob{Name: trainerv1alpha1.ContainerNode}
 	step.Template.Labels = map[string]string{trainerv1alpha1.LabelAncestorStep: trainerv1alpha1.StepTrainer}
 	step.Template.Spec = batchv1.JobSpec{Template: *pod}
@@ -136,20 +150,37 @@ func (m *mover) template() *corev1.Container {
 	return kubeflowv1.TrainingContainer(&pod.Spec, kubeflowv1.PyTorchContainer)
 }
 
-// restarts says in a TrainJob's words what a failure does. The pods' own restart policy is of no account there: all start anew.
-func (m *mover) restarts(policy kubeflowv1.RestartPolicy, at string, pod *corev1.PodSpec) {
-	pod.RestartPolicy = corev1.RestartPolicyNever
+// restartPolicy is that of the nodes, and where it is written: the annotation's, which is for all roles, or that of the role at a
+// path.
+func (m *mover) restartPolicy(at string) (policy kubeflowv1.RestartPolicy, where string) {
+	switch all := kubeflowv1.RestartPolicy(m.old.Annotations[kubeflowv1.AnnotationRestartPolicy]); all {
+	case kubeflowv1.RestartPolicyNever, kubeflowv1.RestartPolicyOnFailure, kubeflowv1.RestartPolicyAlways, kubeflowv1.RestartPolicyExitCode:
+		return all, "metadata.annotations." + kubeflowv1.AnnotationRestartPolicy
+	}
+	master, worker := m.defaulted.Spec.PyTorchReplicaSpecs[kubeflowv1.PyTorchMaster], m.defaulted.Spec.PyTorchReplicaSpecs[kubeflowv1.PyTorchWorker]
+	if worker == nil {
+		return master.RestartPolicy, at
+	}
+	if master != nil && master.RestartPolicy != worker.RestartPolicy {
+		m.note("spec.pytorchReplicaSpecs.Master.restartPolicy", "the Master's restartPolicy %s is left out, as the Worker's is %s: the nodes of a TrainJob have one",
+			master.RestartPolicy, worker.RestartPolicy)
+	}
+	return worker.RestartPolicy, at
+}
+
+// restarts says in a TrainJob's words what a failure does.
+func (m *mover) restarts(policy kubeflowv1.RestartPolicy, at string) {
 	limit := m.old.Spec.RunPolicy.BackoffLimit
 	switch {
 	case policy == kubeflowv1.RestartPolicyNever:
-		m.note(at+".restartPolicy", "restartPolicy Never is now backoffLimit 0 in the runtime's runPolicy; a disruption is restarted all the same")
+		m.note(at, "restartPolicy Never is now backoffLimit 0 in the runtime's runPolicy; a disruption is restarted all the same")
 		if m.runtime.Spec.RunPolicy == nil {
 			m.runtime.Spec.RunPolicy = &trainerv1alpha1.RuntimeRunPolicy{}
 		}
 		m.runtime.Spec.RunPolicy.BackoffLimit = new(int32(0))
 		return
 	case policy == kubeflowv1.RestartPolicyExitCode:
-		m.note(at+".restartPolicy", "restartPolicy ExitCode has no counterpart: exit codes 1 to 127 are retried like any other")
+		m.note(at, "restartPolicy ExitCode has no counterpart: exit codes 1 to 127 are retried like any other")
 	}
 	if limit == nil && m.maxRestarts() == nil {
 		m.note("spec", "backoffLimit is not set: a PyTorchJob is then retried for ever, a TrainJob 6 times")
@@ -190,6 +221,7 @@ func (m *mover) nodes() {
 	if e := m.defaulted.Spec.ElasticPolicy; e != nil {
 		torch.ElasticPolicy = &trainerv1alpha1.TorchElasticPolicy{MinNodes: e.MinReplicas, MaxNodes: e.MaxReplicas, MaxRestarts: e.MaxRestarts, Metrics: e.Metrics}
 		m.note("spec.elasticPolicy", "elasticPolicy is now in the runtime's mlPolicy.torch")
+		m.countMaster(torch.ElasticPolicy)
 		m.limits()
 		m.rendezvous(m.old.Spec.ElasticPolicy)
 	}
@@ -202,6 +234,16 @@ func (m *mover) nodes() {
 			m.note("spec.nprocPerNode", "nprocPerNode %s is left out: a TrainJob has one process per GPU, or per CPU that is asked for", *processes)
 		}
 	}
+}
+
+// countMaster makes room for the Master among the nodes: a PyTorchJob's bounds are those of its Workers.
+func (m *mover) countMaster(e *trainerv1alpha1.TorchElasticPolicy) {
+	master := m.defaulted.Spec.PyTorchReplicaSpecs[kubeflowv1.PyTorchMaster]
+	if master == nil || *master.Replicas == 0 || e.MinNodes == nil {
+		return
+	}
+	e.MinNodes, e.MaxNodes = new(*e.MinNodes+*master.Replicas), new(*e.MaxNodes+*master.Replicas)
+	m.note("spec.elasticPolicy", "minNodes %d and maxNodes %d count the Master, which is a node like any other; minReplicas and maxReplicas are of Workers alone", *e.MinNodes, *e.MaxNodes)
 }
 
 // rendezvous names what a TrainJob has no say in: its nodes always meet by c10d at the first of them.
