@@ -9,6 +9,7 @@ import (
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
 	"github.com/trainyard/trainyard/internal/conversion"
 	"github.com/trainyard/trainyard/internal/document"
+	"github.com/trainyard/trainyard/internal/kinds"
 )
 
 func convertCommand() *cobra.Command {
@@ -71,7 +72,11 @@ func convert(cmd *cobra.Command, file, to string) error {
 // whyNot says why none of the objects is converted.
 func whyNot(docs []*document.Document) string {
 	for _, doc := range docs {
-		if gvk := doc.Object.GroupVersionKind(); gvk.Group == kubeflowv1.GroupVersion.Group {
+		gvk := doc.Object.GroupVersionKind()
+		switch kind := kinds.Misplaced(gvk); {
+		case kind != nil:
+			return fmt.Sprintf("%s is in %s, not in %s: correct it", gvk.Kind, kind.GroupVersion(), gvk.GroupVersion())
+		case gvk.Group == kubeflowv1.GroupVersion.Group:
 			return gvk.Kind + " is not served: the kinds that are converted are PyTorchJob and TFJob"
 		}
 	}

@@ -113,6 +113,9 @@ func readJobs(cmd *cobra.Command, file string) ([]jobOfFile, error) {
 // jobsAmong reads the jobs of a file in which there is none of the problems for which it is refused.
 func jobsAmong(ctx context.Context, file string, docs []*document.Document, refused func(lint.Problem) bool) ([]jobOfFile, error) {
 	if !slices.ContainsFunc(docs, func(doc *document.Document) bool { return kindOf(doc) != nil }) {
+		if err := sound(ctx, file, docs, anyError); err != nil { // it may be a job but for its apiVersion or kind
+			return nil, err
+		}
 		return nil, usageError{fmt.Errorf("%s has no training job in it: the kinds are %s", file, strings.Join(kindNames(), ", "))}
 	}
 	if err := sound(ctx, file, docs, refused); err != nil {
@@ -134,15 +137,7 @@ func jobsAmong(ctx context.Context, file string, docs []*document.Document, refu
 }
 
 // kindOf is the kind of a document, nil if it is no training job.
-func kindOf(doc *document.Document) kinds.Kind {
-	gvk := doc.Object.GroupVersionKind()
-	for _, kind := range kinds.All {
-		if kind.Name() == gvk.Kind && strings.HasSuffix(gvk.Group, "kubeflow.org") {
-			return kind
-		}
-	}
-	return nil
-}
+func kindOf(doc *document.Document) kinds.Kind { return kinds.Of(doc.Object.GroupVersionKind()) }
 
 func kindNames() []string {
 	var names []string

@@ -3,6 +3,8 @@
 package kinds
 
 import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/trainyard/trainyard/internal/job"
 	"github.com/trainyard/trainyard/internal/kinds/pytorch"
 	"github.com/trainyard/trainyard/internal/kinds/tensorflow"
@@ -12,8 +14,9 @@ import (
 
 // Kind is what the engine asks of a kind of job.
 type Kind interface {
-	// Name is the API kind, Framework its name in metrics.
+	// Name is the API kind, GroupVersion where the API has it, Framework its name in metrics.
 	Name() string
+	GroupVersion() schema.GroupVersion
 	Framework() string
 	// New is an empty API object of the kind.
 	New() manifest.Object
@@ -42,3 +45,28 @@ type Based interface {
 
 // All are the kinds, in the order in which they are set up.
 var All = []Kind{pytorch.Kind{}, tensorflow.Kind{}, trainjob.Kind{}}
+
+// Of is the kind of an object in whatever version, nil if it is no job of ours.
+func Of(object schema.GroupVersionKind) Kind {
+	if kind := named(object.Kind); kind != nil && kind.GroupVersion().Group == object.Group {
+		return kind
+	}
+	return nil
+}
+
+// Misplaced is the kind that has an object's name in another group, nil where the object is in its own.
+func Misplaced(object schema.GroupVersionKind) Kind {
+	if kind := named(object.Kind); kind != nil && kind.GroupVersion().Group != object.Group {
+		return kind
+	}
+	return nil
+}
+
+func named(name string) Kind {
+	for _, kind := range All {
+		if kind.Name() == name {
+			return kind
+		}
+	}
+	return nil
+}

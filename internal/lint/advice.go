@@ -31,9 +31,9 @@ type subject struct {
 
 // advise warns of what the API server accepts and a person may not have meant, and of what it would refuse to the operator.
 func (c *checker) advise() error {
-	kind := c.kind()
+	kind := kinds.Of(c.object.GroupVersionKind())
 	if kind == nil {
-		return nil
+		return nil // a runtime
 	}
 	c.adviseAnnotations()
 	obj := kind.New()
@@ -68,16 +68,6 @@ func (c *checker) advise() error {
 		}
 		return c.doc, fmt.Sprintf("%s.%s.template.%s", j.rolesAt, role, path)
 	})
-}
-
-// kind is that of a job, nil for a runtime.
-func (c *checker) kind() kinds.Kind {
-	for _, kind := range kinds.All {
-		if kind.Name() == c.object.GetKind() {
-			return kind
-		}
-	}
-	return nil
 }
 
 func read(obj manifest.Object) *subject {

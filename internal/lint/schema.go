@@ -13,12 +13,18 @@ import (
 
 	"github.com/trainyard/trainyard/api/crds"
 	"github.com/trainyard/trainyard/internal/admission"
+	"github.com/trainyard/trainyard/internal/kinds"
 )
 
 // check does with an object what an API server does before it stores it. It answers whether it is a training job: those of
 // other groups are another API server's to judge.
 func (c *checker) check(ctx context.Context) (isJob bool, err error) {
 	gvk := c.doc.Object.GroupVersionKind()
+	if kind := kinds.Misplaced(gvk); kind != nil {
+		c.add(Error, "apiVersion", "%s is in %s, not in %s: correct it", gvk.Kind, kind.GroupVersion(), gvk.GroupVersion())
+		c.depends()
+		return false, nil
+	}
 	if gvk.Group != "kubeflow.org" && gvk.Group != "trainer.kubeflow.org" {
 		return false, nil
 	}

@@ -7,6 +7,7 @@ import (
 	"cmp"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
 	"github.com/trainyard/trainyard/internal/job"
@@ -18,6 +19,9 @@ type Kind struct{}
 
 // Name is the API kind.
 func (Kind) Name() string { return kubeflowv1.PyTorchJobKind }
+
+// GroupVersion is where the API has it.
+func (Kind) GroupVersion() schema.GroupVersion { return kubeflowv1.GroupVersion }
 
 // Framework is the value of the metrics' label.
 func (Kind) Framework() string { return "pytorch" }

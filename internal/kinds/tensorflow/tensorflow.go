@@ -7,6 +7,8 @@ import (
 	"cmp"
 	"math"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
 	"github.com/trainyard/trainyard/internal/job"
 	"github.com/trainyard/trainyard/internal/manifest"
@@ -22,6 +24,9 @@ type Kind struct{}
 
 // Name is the API kind.
 func (Kind) Name() string { return kubeflowv1.TFJobKind }
+
+// GroupVersion is where the API has it.
+func (Kind) GroupVersion() schema.GroupVersion { return kubeflowv1.GroupVersion }
 
 // Framework is the value of the metrics' label.
 func (Kind) Framework() string { return "tensorflow" }

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
 	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
@@ -21,6 +22,9 @@ type Kind struct{}
 
 // Name is the API kind.
 func (Kind) Name() string { return trainer.TrainJobKind }
+
+// GroupVersion is where the API has it.
+func (Kind) GroupVersion() schema.GroupVersion { return trainer.GroupVersion }
 
 // Framework is the value of the metrics' label.
 func (Kind) Framework() string { return "trainjob" }
