@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -104,7 +106,23 @@ func command(name string, args []string) *cobra.Command {
 	root.AddCommand(installCommand(), flyteCommand(), versionCommand())
 	root.SetArgs(args)
 	root.InitDefaultCompletionCmd(args...)
-	for _, cmd := range append(root.Commands(), root) {
+	root.InitDefaultHelpCmd()
+	showVersion := root.Flags().Bool("version", false, "print the versions, as the command version does")
+	root.Args, root.RunE = knownCommand, func(cmd *cobra.Command, args []string) error {
+		if *showVersion {
+			return printVersion(cmd, args)
+		}
+		return cmd.Help()
+	}
+	for _, cmd := range root.Commands() {
+		switch cmd.Name() {
+		case "help":
+			cmd.Args = knownTopic
+		case "completion":
+			for _, shell := range cmd.Commands() {
+				shell.Args = noArguments
+			}
+		}
 		if cmd.HasSubCommands() && !cmd.Runnable() {
 			cmd.Args, cmd.RunE = knownCommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		}
@@ -121,6 +139,9 @@ func badFlag(cmd *cobra.Command, err error) error {
 	if errors.As(err, &invalid) {
 		switch flag := invalid.GetFlag(); flag.Value.Type() {
 		case "int32":
+			if errors.Is(err, strconv.ErrRange) {
+				return usageError{fmt.Errorf("--%s %s: use a number up to %d", flag.Name, invalid.GetValue(), math.MaxInt32)}
+			}
 			return usageError{fmt.Errorf("--%s %s: use a number", flag.Name, invalid.GetValue())}
 		case "duration":
 			return usageError{fmt.Errorf("--%s %s: use a time, as in 90s or 2h", flag.Name, invalid.GetValue())}
@@ -145,6 +166,18 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 		return usageError{fmt.Errorf("there is no command %q: did you mean %s?", args[0], strings.Join(near, " or "))}
 	}
 	return usageError{fmt.Errorf("there is no command %q: `%s --help` lists them", args[0], cmd.CommandPath())}
+}
+
+// knownTopic refuses help on what is no verb.
+func knownTopic(cmd *cobra.Command, args []string) error {
+	found, rest, err := cmd.Root().Find(args)
+	switch {
+	case err != nil || len(rest) == 0:
+		return err
+	case !found.HasSubCommands():
+		return usageError{fmt.Errorf("`%s` has no commands, but got %q", found.CommandPath(), rest[0])}
+	}
+	return knownCommand(found, rest)
 }
 
 // defaultDataDir is where the local cluster is kept unless a person says otherwise.

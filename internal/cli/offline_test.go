@@ -45,6 +45,13 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
+func TestTheVersionIsAFlagToo(t *testing.T) {
+	want, _, _ := typed("", "version")
+	if got, stderr, code := typed("", "--version"); got != want || code != 0 {
+		t.Errorf("exit code %d, printed %q and %q, want %q", code, got, stderr, want)
+	}
+}
+
 // knowNoCluster lets a test's machine be one that has never heard of a cluster.
 func knowNoCluster(t *testing.T) {
 	t.Helper()

@@ -16,12 +16,14 @@ func versionCommand() *cobra.Command {
 		Use:   "version",
 		Short: "Print the versions of trainyard and of the Kubernetes in it",
 		Args:  noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			fmt.Fprintf(cmd.OutOrStdout(), "trainyard %s (Kubernetes %s, %s, %s/%s)\n",
-				Version, dependency("k8s.io/kubernetes"), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			return nil
-		},
+		RunE:  printVersion,
 	}
+}
+
+func printVersion(cmd *cobra.Command, _ []string) error {
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "trainyard %s (Kubernetes %s, %s, %s/%s)\n",
+		Version, dependency("k8s.io/kubernetes"), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return err
 }
 
 // dependency is the version of a module that is built in.
