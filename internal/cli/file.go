@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/trainyard/trainyard/internal/document"
+	"github.com/trainyard/trainyard/internal/job"
 	"github.com/trainyard/trainyard/internal/kinds"
 	"github.com/trainyard/trainyard/internal/lint"
 	"github.com/trainyard/trainyard/internal/manifest"
@@ -193,6 +194,17 @@ func only(cmd *cobra.Command, file string, jobs []jobOfFile) (jobOfFile, error) 
 		return jobOfFile{}, usageError{fmt.Errorf("%s has %d training jobs in it, and `%s` takes one", file, len(jobs), cmd.CommandPath())}
 	}
 	return jobs[0], nil
+}
+
+// shown refuses a job of which nothing can be shown without a cluster, by a verb in the passive: rendered.
+func shown(j job.Job, verb string) error {
+	if j.Missing != "" {
+		return usageError{fmt.Errorf("%s cannot be %s: %s", j.Name, verb, j.Missing)}
+	}
+	if role, found := manifest.Crowd(j); found {
+		return usageError{fmt.Errorf("%s cannot be %s: it has %d replicas of %s, and at most %d are", j.Name, verb, j.Size(role), role.Name, manifest.MostReplicas)}
+	}
+	return nil
 }
 
 // choice checks the value of a flag that has few.

@@ -48,8 +48,8 @@ func (r *render) run(cmd *cobra.Command) error {
 	}
 	var children []runtime.Object
 	for _, j := range jobs {
-		if j.Job.Missing != "" {
-			return usageError{fmt.Errorf("%s cannot be rendered: %s", j.Job.Name, j.Job.Missing)}
+		if err := shown(j.Job, "rendered"); err != nil {
+			return err
 		}
 		if j.Job.UID == "" {
 			j.Job.UID = "<the job's UID>"

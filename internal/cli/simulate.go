@@ -67,6 +67,9 @@ func (s *simulate) run(cmd *cobra.Command, sentences []string) error {
 	if err != nil {
 		return err
 	}
+	if err := shown(j.Job, "simulated"); err != nil {
+		return err
+	}
 	if deadline := j.Job.Policy.ActiveDeadlineSeconds; deadline != nil && !cmd.Flags().Changed("trains") {
 		s.pace.Trains = min(usualTraining, job.Seconds(*deadline)/2)
 	}

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	podutil "k8s.io/kubernetes/pkg/api/pod"
 	"k8s.io/kubernetes/pkg/apis/core"
@@ -24,6 +25,10 @@ type origin func(role, path string, pod *corev1.Pod) (*document.Document, string
 // checkChildren finds what the API server would refuse of what the operator makes of a job, by Kubernetes' own code. The replicas
 // of a role are alike, so its first stands for all.
 func (c *checker) checkChildren(m *manifest.Manifest, of origin) error {
+	if role, found := manifest.Crowd(m.Job); found {
+		c.warn(c.sizeOf(role.Name), "%d replicas are more than any cluster runs, and what would be made for them is not checked: use at most %d", m.Job.Size(role), manifest.MostReplicas)
+		return nil
+	}
 	m.Job.UID = "uid" // which only a cluster gives
 	if slices.ContainsFunc(c.problems, func(p Problem) bool { return p.Severity == Error }) {
 		m.Env = func(job.Replica) manifest.Env { return manifest.Env{} } // it is worked out for jobs that are as they should be
@@ -61,6 +66,19 @@ func (c *checker) checkChildren(m *manifest.Manifest, of origin) error {
 		}
 	}
 	return nil
+}
+
+// sizeOf is where an object says how many replicas a role has.
+func (c *checker) sizeOf(role string) string {
+	for _, at := range []string{"pytorchReplicaSpecs", "tfReplicaSpecs"} {
+		roles, _, _ := unstructured.NestedMap(c.object.Object, "spec", at)
+		for written := range roles {
+			if strings.EqualFold(written, role) {
+				return fmt.Sprintf("spec.%s.%s.replicas", at, written)
+			}
+		}
+	}
+	return "spec.trainer.numNodes"
 }
 
 func (c *checker) refusedChild(e *field.Error, role string, pod *corev1.Pod, of origin, known []Problem) {

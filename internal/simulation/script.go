@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/internal/job"
+	"github.com/trainyard/trainyard/internal/manifest"
 )
 
 // Script is what happens to a job, one sentence each.
@@ -176,6 +177,13 @@ func (s Script) Check(j job.Job) error {
 		case Scales:
 			if !slices.Contains(roleNames(j), h.Who) {
 				return fmt.Errorf("%s has no %s: its roles are %s", j.Name, h.Who, strings.Join(roleNames(j), ", "))
+			}
+			low, high := int32(0), int32(manifest.MostReplicas)
+			if e := j.Elastic; e != nil && strings.EqualFold(h.Who, e.Role) {
+				low, high = e.Min, e.Max
+			}
+			if h.Number < low || h.Number > high {
+				return fmt.Errorf("%s scales to %d: it can have %d to %d replicas", h.Who, h.Number, low, high)
 			}
 		default:
 			if !s.reaches(j, h.Who) {

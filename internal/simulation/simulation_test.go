@@ -143,8 +143,23 @@ func TestTheScriptMustFitTheJob(t *testing.T) {
 		"worker-4 exits 1 at 1m":                           "demo has no worker-4: it has master-0, worker-0 to worker-3",
 		"ps scales to 2 at 1m":                             "demo has no ps: its roles are master, worker",
 		"worker scales to 5 at 1m\nworker-4 exits 1 at 2m": "<nil>",
+		"worker scales to 2000000000 at 1m":                "worker scales to 2000000000: it can have 0 to 10000 replicas",
 	} {
 		m := parseJob(t, "kind: PyTorchJob\nspec: {pytorchReplicaSpecs: {Master: {}, Worker: {replicas: 4}}}")
+		if _, err := Live(m, parseScript(t, script), pace); fmt.Sprint(err) != want {
+			t.Errorf("%s: got %v, want %s", script, err, want)
+		}
+	}
+}
+
+// As `scale` refuses it.
+func TestAnElasticJobScalesWithinItsBounds(t *testing.T) {
+	for script, want := range map[string]string{
+		"worker scales to 4 at 1m": "<nil>",
+		"worker scales to 5 at 1m": "worker scales to 5: it can have 2 to 4 replicas",
+		"worker scales to 1 at 1m": "worker scales to 1: it can have 2 to 4 replicas",
+	} {
+		m := parseJob(t, "kind: PyTorchJob\nspec: {elasticPolicy: {minReplicas: 2, maxReplicas: 4}, pytorchReplicaSpecs: {Worker: {replicas: 2}}}")
 		if _, err := Live(m, parseScript(t, script), pace); fmt.Sprint(err) != want {
 			t.Errorf("%s: got %v, want %s", script, err, want)
 		}
