@@ -54,11 +54,10 @@ func (r *render) run(cmd *cobra.Command) error {
 		if j.Job.UID == "" {
 			j.Job.UID = "<the job's UID>"
 		}
-		made, err := r.children(j.Manifest)
-		if err != nil {
-			return err
-		}
-		children = append(children, made...)
+		children = append(children, r.children(j.Manifest)...)
+	}
+	if len(children) == 0 {
+		return r.none(jobs)
 	}
 	out := &printer{Writer: cmd.OutOrStdout()}
 	if r.output == "env" {
@@ -107,7 +106,7 @@ func printEach(out *printer, objects []runtime.Object, format string, change fun
 }
 
 // children are what is made for a job, in the order in which it is made.
-func (r *render) children(m *manifest.Manifest) ([]runtime.Object, error) {
+func (r *render) children(m *manifest.Manifest) []runtime.Object {
 	var made []runtime.Object
 	add := func(obj runtime.Object, version, kind string) {
 		obj.GetObjectKind().SetGroupVersionKind(schema.FromAPIVersionAndKind(version, kind))
@@ -126,18 +125,31 @@ func (r *render) children(m *manifest.Manifest) ([]runtime.Object, error) {
 			add(m.Pod(replica, 0), "v1", "Pod")
 		}
 	}
-	if len(made) == 0 {
-		return nil, noSuchReplica(m.Job, r.replica)
+	return made
+}
+
+// none says that no job has the replica.
+func (r *render) none(jobs []jobOfFile) error {
+	if len(jobs) == 1 {
+		return noSuchReplica(jobs[0].Job, r.replica)
 	}
-	return made, nil
+	var have []string
+	for _, j := range jobs {
+		have = append(have, j.Job.Name+" has "+replicaList(j.Job))
+	}
+	return usageError{fmt.Errorf("no job of %s has a replica %s: %s", r.file, r.replica, strings.Join(have, "; "))}
 }
 
 func noSuchReplica(j job.Job, name string) error {
+	return usageError{fmt.Errorf("%s has no replica %s: it has %s", j.Name, name, replicaList(j))}
+}
+
+func replicaList(j job.Job) string {
 	var names []string
 	for _, replica := range replicasOf(j) {
 		names = append(names, shortName(replica))
 	}
-	return usageError{fmt.Errorf("%s has no replica %s: it has %s", j.Name, name, shortList(names, 8))}
+	return shortList(names, 8)
 }
 
 // replicasOf are the replicas a job starts with, in the order of its roles.
