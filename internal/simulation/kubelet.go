@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -128,15 +129,19 @@ func (w *world) close(pod *corev1.Pod, code int32) {
 // main is the status of the training container.
 func (w *world) main(pod *corev1.Pod) *corev1.ContainerStatus {
 	if len(pod.Status.ContainerStatuses) == 0 {
-		name := ""
-		for _, role := range w.manifest.Job.Roles {
-			if w.manifest.Templates[role.Name] != nil {
-				name = job.TrainingContainer(pod.Spec, role.Container)
-			}
-		}
-		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: name}}
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: w.trains(pod)}}
 	}
 	return &pod.Status.ContainerStatuses[0]
+}
+
+// trains is the name of the container that counts in a pod of its role.
+func (w *world) trains(pod *corev1.Pod) string {
+	for _, role := range w.manifest.Job.Roles {
+		if strings.EqualFold(role.Name, pod.Labels[job.LabelReplicaType]) {
+			return job.TrainingContainer(pod.Spec, role.Container)
+		}
+	}
+	return ""
 }
 
 func running(pod *corev1.Pod) bool {
