@@ -178,6 +178,23 @@ func TestALifeIsJSON(t *testing.T) {
 	}
 }
 
+// A name ends where the bars begin, and the longest begins within the picture: in 12 points a letter has about 6.
+func TestNamesFitInThePicture(t *testing.T) {
+	name := "dataset-initializer-0"
+	life := &Life{Runs: []Run{{Replica: "node-0", End: time.Minute}, {Replica: name, End: time.Minute}}}
+	var ends, bars int
+	for line := range strings.Lines(life.SVG()) {
+		if strings.Contains(line, ">"+name+"<") {
+			_, _ = fmt.Sscanf(line, `<text x="%d"`, &ends)
+		} else if strings.Contains(line, "<title>") && bars == 0 {
+			_, _ = fmt.Sscanf(line, `<rect x="%d`, &bars)
+		}
+	}
+	if ends < 6*len(name) || bars <= ends {
+		t.Errorf("the name ends at %d and the bars begin at %d:\n%s", ends, bars, life.SVG())
+	}
+}
+
 // The picture has a bar for each run, in the colour of its end, and is well-formed.
 func TestPicture(t *testing.T) {
 	m := parseJob(t, "kind: PyTorchJob\nspec: {pytorchReplicaSpecs: {Master: {}, Worker: {replicas: 2}}}")

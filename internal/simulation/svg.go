@@ -9,22 +9,27 @@ import (
 
 // The measures of a picture.
 const (
-	width, left, right = 900, 110, 20
-	rowHeight, barGap  = 26, 5
+	width, right           = 900, 20
+	narrow, letter, margin = 110, 7, 8 // of what is left of the bars: at least, for each letter, around the names
+	rowHeight, barGap      = 26, 5
 )
 
 // SVG is the life as a picture: a line for each replica, a bar for each of its runs, in the colour of its end.
 func (l *Life) SVG() string {
 	rows := l.rows()
+	left := narrow
+	for _, row := range rows {
+		left = max(left, margin+letter*len(row)+margin)
+	}
 	scale := func(d time.Duration) float64 {
-		return left + float64(width-left-right)*float64(d)/float64(max(l.span(), time.Second))
+		return float64(left) + float64(width-left-right)*float64(d)/float64(max(l.span(), time.Second))
 	}
 	height := (len(rows)+2)*rowHeight + 10
 	var out strings.Builder
 	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">`+"\n", width, height)
 	fmt.Fprintf(&out, `<rect width="%d" height="%d" fill="#ffffff"/>`+"\n", width, height)
 	for i, row := range rows {
-		fmt.Fprintf(&out, `<text x="%d" y="%d" text-anchor="end" fill="#333">%s</text>`+"\n", left-8, i*rowHeight+18, html.EscapeString(row))
+		fmt.Fprintf(&out, `<text x="%d" y="%d" text-anchor="end" fill="#333">%s</text>`+"\n", left-margin, i*rowHeight+18, html.EscapeString(row))
 	}
 	for _, r := range l.Runs {
 		y := index(rows, r.Replica)*rowHeight + barGap
