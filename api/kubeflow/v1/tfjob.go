@@ -78,8 +78,8 @@ type TFJobSpec struct {
 	// +required
 	TFReplicaSpecs map[ReplicaType]*ReplicaSpec `json:"tfReplicaSpecs"`
 
-	// enableDynamicWorker tells each Worker only of itself and the parameter servers, so that their number can change while the job
-	// runs. Defaults to false.
+	// enableDynamicWorker tells each Worker only of itself, the Chief or Master and the parameter servers, so that the number of Workers
+	// can change while the job runs. Defaults to false.
 	// +optional
 	EnableDynamicWorker bool `json:"enableDynamicWorker,omitempty"`
 }
