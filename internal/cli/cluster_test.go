@@ -116,7 +116,7 @@ func TestLookingAtJobs(t *testing.T) {
 	d.expect(d.types("get", "demo", "-o", "yaml"), 0, `^kind: PyTorchJob$`, `^    attempt: 0|^  attempt: 0`)
 	d.Eventually("both have written", func() error { return found(d.types("logs", "demo").Stdout, "step 0", "step 1") })
 	d.expect(d.types("logs", "demo", "--replica=worker-1"), 0, `\Aworker-1 \| step 1\n\z`)
-	d.expect(d.types("why", "demo"), 0, `^demo is running since \d+s, with 2 of 2 replicas ready\.`)
+	d.expect(d.types("why", "demo"), 0, `^demo has been running for \d+s, with 2 of 2 replicas ready\.`)
 	d.expect(d.types("events", "demo"), 0, `\+\d+s   demo +is created`, `demo +is running`)
 	d.expect(d.types("top"), 0, `^demo +worker-0 +trainyard `)
 	d.expect(d.types("wait", "demo", "--timeout=100ms"), 124, "demo is still running after 100ms")
@@ -207,7 +207,7 @@ func TestWhyAJobDoesNotRun(t *testing.T) {
 	write(t, file, strings.Replace(job("greedy", 1, "true"), "image: none", "image: none, resources: {limits: {nvidia.com/gpu: 99}}", 1))
 	d.expect(d.types("submit", "-f", file), 0)
 	d.Eventually("the scheduler's words", func() error {
-		return found(d.types("why", "greedy").Stdout, "greedy is starting since", "Insufficient nvidia.com/gpu", "`trainyard top` shows who uses what")
+		return found(d.types("why", "greedy").Stdout, "greedy has been starting for", "Insufficient nvidia.com/gpu", "`trainyard top` shows who uses what")
 	})
 	d.Kubectl("patch", "pytorchjob", "greedy", "--type=merge", `-p={"spec":{"runPolicy":{"activeDeadlineSeconds":1}}}`)
 	d.expect(d.types("wait", "greedy"), 124, `^greedy passed its deadline of 1s\.$`)
@@ -319,7 +319,7 @@ func TestRunsShareACluster(t *testing.T) {
 	second, guest := d.begins("second", dir, stage.until("second"))
 	stage.give(t, "first")
 	d.Eventually("the first ends, and stays", func() error {
-		return first.has(`(?m)^first succeeded`, `(?m)^» the local cluster stays while another run uses it; Ctrl-C stops it now\.$`)
+		return first.has(`(?m)^first succeeded`, `(?m)^» the local cluster stays while another run uses it; Ctrl-C twice ends both\.$`)
 	})
 	stage.give(t, "second")
 	for said, cmd := range map[*transcript]*exec.Cmd{first: host, second: guest} {
@@ -350,8 +350,13 @@ func TestAGuestEndsWithTheCluster(t *testing.T) {
 	second, guest := d.begins("second", dir, "exec sleep 600")
 	stage.give(t, "first")
 	d.Eventually("the first ends, and stays", func() error { return first.has(`(?m)^» the local cluster stays`) })
-	if err := host.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
+	for range 2 {
+		if err := host.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		d.Eventually("a warning", func() error {
+			return first.has(`(?m)^» another run still trains on this cluster; Ctrl-C again ends it, too\.$`)
+		})
 	}
 	_, _ = host.Wait(), guest.Wait()
 	d.expect(local.Outcome{Stdout: second.String(), Code: guest.ProcessState.ExitCode()}, 1,

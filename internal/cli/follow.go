@@ -26,6 +26,8 @@ type follower struct {
 	job   *yard.Job
 	pad   int
 	first *job.Failure
+	// words are what was last said.
+	words lastWords
 	// stopping says that a person wants the job to stop, deleting that the API server has taken that, denied that it has not.
 	stopping, deleting, denied bool
 	// killed says that nobody waits for an orderly end: Ctrl-C was pressed twice, or the cluster is dead.
@@ -48,7 +50,8 @@ const drain = 5 * time.Second
 func (f *follower) follow(ctx context.Context, j *yard.Job) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	f.job, f.asked, f.lines, f.contact = j, time.Now(), make(chan yard.Line, 100), make(chan bool)
+	f.job, f.asked, f.words = j, time.Now(), lastWords{}
+	f.lines, f.contact = make(chan yard.Line, 100), make(chan bool)
 	for _, r := range replicasOf(j.Job) {
 		f.pad = max(f.pad, len(shortName(r)))
 	}
@@ -132,6 +135,9 @@ func (f *follower) drain(ctx context.Context, logs finish) {
 }
 
 func (f *follower) log(l yard.Line) {
+	if !l.Partial {
+		f.words.hear(l)
+	}
 	if f.json {
 		l.Attempt++ // people count from 1
 		f.print(struct {

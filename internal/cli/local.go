@@ -49,6 +49,7 @@ func (r *running) cluster(ctx context.Context) (_ *rest.Config, leave func(*foll
 		}
 		if c, err = r.start(ctx); errors.Is(err, cluster.ErrRunning) {
 			r.died, r.death = guest.Done(), errStopped
+			r.screen.keep("Joining the local cluster, which another process has started …")
 			config, err := join(ctx, filepath.Join(r.dataDir, "kubeconfig"))
 			return config, func(*follower) { guest.Leave() }, startError(err)
 		}
@@ -67,7 +68,7 @@ func (r *running) cluster(ctx context.Context) (_ *rest.Config, leave func(*foll
 
 func (r *running) start(ctx context.Context) (*cluster.Cluster, error) {
 	return cluster.Start(ctx, cluster.Options{
-		DataDir: r.dataDir, Progress: func(step string) { r.screen.keep("starting the local cluster: " + step + " …") },
+		DataDir: r.dataDir, Progress: func(step string) { r.screen.keep("Starting the local cluster: " + step + " …") },
 	})
 }
 
@@ -83,7 +84,7 @@ func startError(err error) error {
 	return err
 }
 
-// greet tells of jobs that go on where the cluster of this run is one that ended before they did.
+// greet tells of jobs that are still there where the cluster of this run is one that ended before they did.
 func (r *running) greet(ctx context.Context, y *yard.Yard) {
 	if !r.own || r.output == "json" {
 		return
@@ -94,7 +95,7 @@ func (r *running) greet(ctx context.Context, y *yard.Yard) {
 	}
 	for _, j := range jobs {
 		if !j.Status.Finished() && !j.Job.Deleting && j.Object.GetCreationTimestamp().Time.Before(r.began.Truncate(time.Second)) {
-			r.screen.say("» %s, which had not ended when this cluster did, goes on: %s removes it.", j.Job.Name, hint(y, j, "delete"))
+			r.screen.say("» %s had not ended when this cluster did: %s says what becomes of it, %s removes it.", j.Job.Name, hint(y, j, "why"), hint(y, j, "delete"))
 		}
 	}
 }
@@ -125,14 +126,21 @@ func (r *running) awaitGuests(c *cluster.Cluster, signals <-chan os.Signal) {
 		for len(signals) > 0 {
 			<-signals // which was for the job
 		}
-		r.screen.say("» the local cluster stays while another run uses it; Ctrl-C stops it now.")
+		r.screen.say("» the local cluster stays while another run uses it; Ctrl-C twice ends both.")
 		go func() {
-			select {
-			case <-signals:
-			case <-c.Done():
-			case <-waiting.Done():
+			defer cancel()
+			for _, warning := range []string{"» another run still trains on this cluster; Ctrl-C again ends it, too.", ""} {
+				select {
+				case <-signals:
+					if warning != "" {
+						r.screen.say("%s", warning)
+					}
+				case <-c.Done():
+					return
+				case <-waiting.Done():
+					return
+				}
 			}
-			cancel()
 		}()
 	})
 }
@@ -150,7 +158,7 @@ func join(ctx context.Context, kubeconfig string) (*rest.Config, error) {
 		return operator.AwaitDefinitions(ctx, config) == nil, nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("joining the local cluster that is running: %w", err)
+		return nil, fmt.Errorf("Joining the local cluster that is running: %w", err)
 	}
 	return config, nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -41,7 +42,7 @@ func (r *recipe) flags() *pflag.FlagSet {
 	flags.Var(&r.deadline, "deadline", "how long the job may run, as in 2h (default: as long as it takes)")
 	flags.StringVar(&r.clean, "clean", "running", "which pods are removed at the end: none, running or all")
 	flags.Var(&r.ttl, "ttl", "when after its end the job is deleted, as in 1h (default: never)")
-	flags.StringArrayVar(&r.env, "env", nil, "a variable for the training, as in --env EPOCHS=3; may be repeated")
+	flags.StringArrayVar(&r.env, "env", nil, "a variable for the training, as in --env LR=0.1; may be repeated")
 	flags.Int32Var(&r.gpus, "gpus", 0, "GPUs for each replica")
 	flags.StringVar(&r.image, "image", "", "the container image; the local cluster needs none")
 	return flags
@@ -195,6 +196,23 @@ func (r *recipe) setContainer(c *corev1.Container) error {
 		c.Resources.Limits = corev1.ResourceList{"nvidia.com/gpu": *resource.NewQuantity(int64(r.gpus), resource.DecimalSI)}
 	}
 	return nil
+}
+
+// known refuses a program that this machine does not have, before a local cluster is started for it.
+func (r *recipe) known(program string) error {
+	ownPath := slices.ContainsFunc(r.env, func(pair string) bool { return strings.HasPrefix(pair, "PATH=") })
+	if _, err := exec.LookPath(program); err == nil || ownPath {
+		return nil
+	}
+	advice := "it must be in your PATH, or be named with its folder and be executable"
+	switch _, err := exec.LookPath("python3"); {
+	case err != nil:
+	case program == "python":
+		advice = "did you mean python3?"
+	case strings.HasSuffix(program, ".py"):
+		advice = "did you mean `python3 " + program + "`?"
+	}
+	return usageError{fmt.Errorf("there is no program %s: %s", program, advice)}
 }
 
 var notInAName = regexp.MustCompile(`[^a-z0-9]+`)

@@ -55,7 +55,7 @@ func TestWhatSomebodyMayNotIsSaid(t *testing.T) {
 	reader := d.person(t, "reader", `- {apiGroups: [kubeflow.org], resources: [pytorchjobs], verbs: [get, list, watch]}
 - {apiGroups: [""], resources: [pods, events], verbs: [get, list, watch]}`)
 	d.expect(finish(d, reader("get")), 0, `^demo +PyTorchJob +Running`)
-	d.expect(finish(d, reader("why", "demo")), 0, "^demo is running since")
+	d.expect(finish(d, reader("why", "demo")), 0, "^demo has been running for")
 	d.refuses(finish(d, reader("why", "tfjob/demo")), 1, ".*tfjobs.* is forbidden")
 	d.refuses(finish(d, reader("delete", "demo")), 1, "deleting job demo: .*cannot delete")
 

@@ -131,6 +131,9 @@ func (r *running) objects(cmd *cobra.Command, command []string) ([]*unstructured
 		if err != nil {
 			return nil, nil, err
 		}
+		if err := r.known(command[0]); err != nil && !r.dryRun && !r.named() {
+			return nil, nil, err
+		}
 		return []*unstructured.Unstructured{job}, pytorch.Kind{}, acceptable(cmd.Context(), job)
 	}
 	if flag := r.given(cmd); flag != "" {

@@ -45,7 +45,10 @@ func scale(cmd *cobra.Command, t *target, name, role, number string) error {
 	if err != nil {
 		return err
 	}
-	if j.Status.Finished() {
+	switch {
+	case j.Job.Deleting:
+		return errors.New("job " + j.Job.Name + " is being deleted: there is nothing to scale")
+	case j.Status.Finished():
 		return errors.New("job " + j.Job.Name + " has ended: there is nothing to scale")
 	}
 	was := j.Object.DeepCopyObject().(client.Object)

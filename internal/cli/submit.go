@@ -73,7 +73,7 @@ func (r *running) submit(ctx context.Context, y *yard.Yard, kind kinds.Kind, obj
 			return nil, err
 		}
 		if r.screen != nil && r.output != "json" {
-			r.screen.say("» the finished job %s made room.", job.GetName())
+			r.screen.say("» the earlier job %s made room.", job.GetName())
 		}
 		submitted, err = create(ctx, y, kind, job)
 	}
@@ -94,7 +94,7 @@ func create(ctx context.Context, y *yard.Yard, kind kinds.Kind, job *unstructure
 	return y.Submit(longer, kind, job.DeepCopy())
 }
 
-// makeRoom deletes a finished job and waits until it is gone.
+// makeRoom deletes a finished job, and waits until it is gone.
 func makeRoom(ctx context.Context, y *yard.Yard, kind kinds.Kind, name string) error {
 	old, err := y.Find(ctx, strings.ToLower(kind.Name())+"/"+name)
 	if errors.Is(err, yard.ErrNotFound) {
@@ -103,7 +103,7 @@ func makeRoom(ctx context.Context, y *yard.Yard, kind kinds.Kind, name string) e
 	if err != nil {
 		return err
 	}
-	if !old.Status.Finished() {
+	if !old.Status.Finished() && !old.Job.Deleting {
 		return fmt.Errorf("job %s exists and is not finished: follow it with %s, or delete it with %s", name, hint(y, old, "logs", "-f"), hint(y, old, "delete"))
 	}
 	if err := y.Remove(ctx, old); err != nil {

@@ -26,10 +26,11 @@ func (f *follower) end() error {
 	case f.job.Status.Is(job.Failed):
 		code = exitFailed
 	}
+	first := f.words.better(s.First(f.first))
 	if f.json {
-		f.print(summaryOf(s, f.first, code))
+		f.print(summaryOf(s, first, code))
 	} else {
-		fmt.Fprintf(f.screen.err, "\n%s", s.Summary(f.first))
+		fmt.Fprintf(f.screen.err, "\n%s", s.Summary(first))
 	}
 	if code != 0 {
 		return outcome(code)

@@ -28,6 +28,8 @@ func suspendOrResume(verb, done, before, short string, suspend bool) *cobra.Comm
 			}
 			out := &printer{Writer: cmd.OutOrStdout()}
 			switch {
+			case j.Job.Deleting:
+				return errors.New("job " + j.Job.Name + " is being deleted: there is nothing to " + verb)
 			case j.Status.Finished():
 				return errors.New("job " + j.Job.Name + " has ended: there is nothing to " + verb)
 			case j.Job.Policy.Suspend == suspend:

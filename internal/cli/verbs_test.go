@@ -132,6 +132,10 @@ func TestDeletingWithoutWaiting(t *testing.T) {
 	if pods := d.Kubectl("get", "pods", "-o", "name"); pods != "pod/demo-worker-0\n" {
 		t.Errorf("it waited: there is %q", pods)
 	}
+	d.expect(d.types("get", "demo"), 0, `^demo +PyTorchJob +Deleting `)
+	d.expect(d.types("why", "demo"), 0, `^demo is being deleted, and is gone when its pods have ended\.`)
+	d.refuses(d.types("suspend", "demo"), 1, "job demo is being deleted: there is nothing to suspend$")
+	d.refuses(d.types("scale", "demo", "2"), 1, "job demo is being deleted: there is nothing to scale$")
 	stage.give(t, "leave")
 	d.Eventually("nothing is left", func() error {
 		if left := d.Kubectl("get", "pods,pytorchjobs", "-o", "name"); left != "" {
@@ -183,5 +187,18 @@ func TestNoLineIsLostWithThePods(t *testing.T) {
 			d := newDesk(t)
 			d.expect(finish(d, d.run("echo hello", "--name=short", "--clean=all")), 0, `\Aworker-0 \| hello\n`, `^short succeeded `)
 		})
+	}
+}
+
+// The last lines, which matter most, come last however many there are.
+func TestALongLogIsShownToItsEnd(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	o := finish(d, d.run("seq 50000", "--name=long"))
+	d.expect(o, 0, `^long succeeded after`)
+	for verb, out := range map[string]string{"run": o.Stdout, "logs -f": d.types("logs", "-f", "long").Stdout} {
+		if lines := strings.Count(out, "\n"); lines != 50000 || !strings.HasSuffix(out, "worker-0 | 50000\n") {
+			t.Errorf("%s shows %d lines", verb, lines)
+		}
 	}
 }

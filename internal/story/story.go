@@ -39,6 +39,9 @@ func (s Story) Command(verb string, flags ...string) string {
 
 // State is the job's state in one word.
 func (s Story) State() string {
+	if s.Job.Deleting {
+		return "Deleting"
+	}
 	if n := len(s.Status.Conditions); n > 0 {
 		if state := s.Status.Conditions[n-1].Type; state != job.Created {
 			return string(state)

@@ -120,6 +120,10 @@ func TestStories(t *testing.T) {
 			s.Status.Attempts = append(s.Status.Attempts, job.Attempt{Number: 1, Start: day.Add(30 * time.Minute)})
 			s.becomes(job.Running, day.Add(31*time.Minute), "")
 		}},
+		{"it is being deleted", func(s *Story) {
+			s.Job.Deleting = true
+			s.becomes(job.Running, day.Add(31*time.Minute), "")
+		}},
 		{"it is suspended", func(s *Story) { s.becomes(job.Suspended, day.Add(30*time.Minute), "") }},
 		{"it succeeded", func(s *Story) {
 			s.Status.CompletionTime = day.Add(50 * time.Minute)

@@ -20,11 +20,13 @@ func (s Story) Why() string {
 	say := func(format string, args ...any) { told = append(told, fmt.Sprintf(format, args...)) }
 	ledger := ""
 	switch {
+	case s.Job.Deleting:
+		say("%s is being deleted, and is gone when its pods have ended.", name)
 	case len(s.Status.Conditions) == 0:
 		say("%s was submitted %s ago and no operator has looked at it yet.", name, Span(s.Now.Sub(s.Created)))
 		say("Is one running? On your machine `trainyard up` has one; `trainyard install` brings it to a cluster.")
 	case s.Status.Is(job.Suspended):
-		say("%s is suspended since %s: nothing of it runs.", name, Span(s.Now.Sub(s.since())))
+		say("%s has been suspended for %s: nothing of it runs.", name, Span(s.Now.Sub(s.since())))
 		say("%s lets it run.", s.Command("resume"))
 	case s.Status.Is(job.Succeeded):
 		say("%s succeeded %s ago%s%s.", name, Span(s.Now.Sub(s.Status.CompletionTime)), s.length(), s.restarts())
@@ -64,7 +66,7 @@ func (s Story) firstCause() string {
 
 // whyNotDone is about a job that is on its way.
 func (s Story) whyNotDone() []string {
-	told := []string{fmt.Sprintf("%s is %s since %s, with %s replicas ready.", s.Job.Name, strings.ToLower(s.State()), Span(s.Now.Sub(s.since())), ready(s.Status))}
+	told := []string{fmt.Sprintf("%s has been %s for %s, with %s replicas ready.", s.Job.Name, strings.ToLower(s.State()), Span(s.Now.Sub(s.since())), ready(s.Status))}
 	if n := s.Status.Retries + s.Status.Disruptions; n > 0 && s.Status.LastFailure != nil {
 		told = append(told, fmt.Sprintf("It was restarted %s because %s.", times(n), s.Status.LastFailure))
 	}
