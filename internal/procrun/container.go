@@ -66,6 +66,9 @@ func (c *container) state() v1.ContainerState {
 
 // CreateContainer checks and records a container; nothing runs yet.
 func (r *Runtime) CreateContainer(_ context.Context, sandboxID string, config *v1.ContainerConfig, pod *v1.PodSandboxConfig) (string, error) {
+	if r.closing.Load() {
+		return "", errClosing
+	}
 	s, err := r.sandbox(sandboxID)
 	if err != nil {
 		return "", err
@@ -88,7 +91,8 @@ func (r *Runtime) CreateContainer(_ context.Context, sandboxID string, config *v
 	return c.id, nil
 }
 
-// StartContainer starts the command. A command that cannot be started leaves the container exited with the reason.
+// StartContainer starts the command. A command that cannot be started leaves the container exited with the reason. One that is not
+// started because the runtime stops has no end: kubelet would count it as another failure.
 func (r *Runtime) StartContainer(_ context.Context, id string) error {
 	c, err := r.container(id)
 	if err != nil {
@@ -103,17 +107,15 @@ func (r *Runtime) StartContainer(_ context.Context, id string) error {
 	if state := c.state(); state != v1.ContainerState_CONTAINER_CREATED {
 		return fmt.Errorf("starting container %q of pod %s: it is %s", c.name(), s.name(), state)
 	}
-	if err := r.start(s, c); err != nil {
+	if err := r.start(s, c); errors.Is(err, errClosing) {
+		return err
+	} else if err != nil {
 		code := 128
 		var failure *pid1.Failure
 		if errors.As(err, &failure) {
 			code = failure.ExitCode
 		}
-		end := ending{ExitCode: int32(code), Reason: "StartError", Message: err.Error()}
-		if errors.Is(err, errClosing) {
-			end = stoppedWithUs(end.ExitCode)
-		}
-		r.end(s, c, end)
+		r.end(s, c, ending{ExitCode: int32(code), Reason: "StartError", Message: err.Error()})
 		return fmt.Errorf("starting container %q of pod %s: %w", c.name(), s.name(), err)
 	}
 	r.saveContainer(c)

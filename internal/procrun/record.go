@@ -67,7 +67,7 @@ func save(path string, config proto.Message, record func(config json.RawMessage)
 }
 
 // load reads the records of an earlier process. Nothing of what they tell runs any more: sandboxes are not ready, and
-// containers have ended. A record that cannot be read is dropped, as after a machine lost its disk.
+// containers have ended; those that were never started are forgotten. A record that cannot be read is dropped, as after a machine lost its disk.
 func (r *Runtime) load() {
 	each(r.dir("sandboxes"), func(id string, text []byte) error {
 		var f sandboxFile
@@ -84,6 +84,9 @@ func (r *Runtime) load() {
 		c := &container{id: id, config: &v1.ContainerConfig{}, done: make(chan struct{})}
 		if err := decode(text, &f, func() ([]byte, proto.Message) { return f.Config, c.config }); err != nil {
 			return err
+		}
+		if f.Started == 0 && f.Ended == nil {
+			return os.Remove(r.containerRecord(id))
 		}
 		c.sandboxID, c.logPath, c.created, c.started, c.ended = f.SandboxID, f.LogPath, f.Created, f.Started, f.Ended
 		c.resources = c.config.GetLinux().GetResources()
