@@ -34,7 +34,7 @@ import (
 const cliName = "trainyard-test"
 
 // Patience is how long a test waits for what must happen. It says nothing of speed: the machines are slow and shared.
-const Patience = 2 * time.Minute
+const Patience = 4 * time.Minute
 
 // Main runs a package's tests and stops the cluster that they used.
 func Main(m *testing.M, addons ...cluster.Addon) {
