@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
+)
+
+// localize lets the containers of a job run as if typed here: in this directory, with this shell's programs. A cluster that
+// was started from elsewhere would otherwise use that place's.
+func localize(obj *unstructured.Unstructured) error {
+	dir, err := os.Getwd()
+	if err != nil {
+		return fmt.Errorf("finding the working directory: %w", err)
+	}
+	if obj.GetKind() == trainer.TrainJobKind {
+		return localizeSteps(obj, dir)
+	}
+	for _, field := range []string{"pytorchReplicaSpecs", "tfReplicaSpecs"} {
+		roles, _, _ := unstructured.NestedMap(obj.Object, "spec", field)
+		for role := range roles {
+			at := []string{"spec", field, role, "template", "spec", "containers"}
+			containers, _, _ := unstructured.NestedSlice(obj.Object, at...)
+			for i := range containers {
+				if c, ok := containers[i].(map[string]any); ok {
+					settle(c, dir)
+				}
+			}
+			if len(containers) > 0 {
+				if err := unstructured.SetNestedSlice(obj.Object, containers, at...); err != nil {
+					return fmt.Errorf("setting the working directory: %w", err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func settle(container map[string]any, dir string) {
+	if container["workingDir"] == nil {
+		container["workingDir"] = dir
+	}
+	// Flyte gives its containers a whole command line as arguments, for images without an entry point. Flags are for one with.
+	if args, _ := container["args"].([]any); len(args) > 0 && container["command"] == nil && !strings.HasPrefix(fmt.Sprint(args[0]), "-") {
+		container["command"] = args
+		delete(container, "args")
+	}
+	container["env"] = withShell(container["env"])
+}
+
+// localizeSteps gives a TrainJob this shell's programs and directory. Its containers are the runtime's, and a job has a say in their
+// environment only: the local cluster starts one where its PWD is.
+func localizeSteps(obj *unstructured.Unstructured, dir string) error {
+	for _, at := range [][]string{{"spec", "trainer"}, {"spec", "initializer", "dataset"}, {"spec", "initializer", "model"}} {
+		step, found, _ := unstructured.NestedMap(obj.Object, at...)
+		switch {
+		case !found && at[1] != "trainer":
+			continue
+		case step == nil:
+			step = map[string]any{}
+		}
+		step["env"] = with(withShell(step["env"]), "PWD", dir)
+		if err := unstructured.SetNestedMap(obj.Object, step, at...); err != nil {
+			return fmt.Errorf("setting the environment: %w", err)
+		}
+	}
+	return nil
+}
+
+// withShell are variables and those by which this shell finds its programs, where they are not among them.
+func withShell(variables any) []any {
+	env, _ := variables.([]any)
+	for _, name := range []string{"PATH", "VIRTUAL_ENV", "CONDA_PREFIX"} {
+		env = with(env, name, os.Getenv(name))
+	}
+	return env
+}
+
+// with adds a variable that has a value and is not among the others.
+func with(env []any, name, value string) []any {
+	there := slices.ContainsFunc(env, func(e any) bool {
+		pair, _ := e.(map[string]any)
+		return pair["name"] == name
+	})
+	if there || value == "" {
+		return env
+	}
+	return append(env, map[string]any{"name": name, "value": value})
+}
