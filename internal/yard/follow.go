@@ -36,7 +36,7 @@ func (y *Yard) Follow(ctx context.Context, j *Job, contact func(answers bool)) (
 	only := []client.ListOption{
 		client.InNamespace(j.Job.Namespace), client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("metadata.name", j.Job.Name)},
 	}
-	if err := y.List(ctx, list, only...); apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+	if err := y.mayList(ctx, list, only); err != nil {
 		return nil, fmt.Errorf("following job %s: %w", j.Job.Name, err)
 	}
 	var seen atomic.Bool
@@ -52,6 +52,17 @@ func (y *Yard) Follow(ctx context.Context, j *Job, contact func(answers bool)) (
 		}
 	}()
 	return newest, nil
+}
+
+// mayList says that this person may not list what would be watched, for which a watch only waits. A server that does not answer soon is
+// the watch's to tell of.
+func (y *Yard) mayList(ctx context.Context, list client.ObjectList, options []client.ListOption) error {
+	ctx, cancel := context.WithTimeout(ctx, again*10)
+	defer cancel()
+	if err := y.List(ctx, list, options...); apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+		return err
+	}
+	return nil
 }
 
 // isGone tells whether a job that was not among the first seen has been deleted before: they may be older than it.
