@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
+	"github.com/trainyard/trainyard/api/naming"
 )
 
 // FromManifest turns a job into the configuration and the pod of a Flyte task: the way back from Task.Render. The pod is the
@@ -191,7 +192,7 @@ func (r *manifestReader) podOf(name kubeflowv1.ReplicaType) Pod {
 		dropFlyteEnv(&template.Spec.InitContainers[i])
 	}
 	pod := Pod{Template: template}
-	if container := kubeflowv1.TrainingContainer(&template.Spec, r.container); container != nil {
+	if container := naming.TrainingContainer(&template.Spec, r.container); container != nil {
 		pod.Primary = container.Name
 	}
 	return pod
@@ -237,7 +238,7 @@ func (r *manifestReader) group(name kubeflowv1.ReplicaType) Group {
 		r.fail("%s: %w", name, err)
 		return Group{}
 	}
-	mine, theirs := kubeflowv1.TrainingContainer(&own.Spec, r.container), kubeflowv1.TrainingContainer(&base.Spec, r.container)
+	mine, theirs := naming.TrainingContainer(&own.Spec, r.container), naming.TrainingContainer(&base.Spec, r.container)
 	if mine.Image != theirs.Image {
 		g.Image = mine.Image
 	}

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
+	"github.com/trainyard/trainyard/api/naming"
 	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
 	"github.com/trainyard/trainyard/flyte"
 )
@@ -94,7 +95,7 @@ func (s *flyteStatus) live(ctx context.Context, name string) (flyte.Manifest, []
 		return nil, nil, usageError{fmt.Errorf("%s is a TrainJob, of which Flyte knows nothing: name a PyTorchJob or a TFJob", j.Job.Name)}
 	}
 	var pods corev1.PodList
-	if err := y.List(ctx, &pods, client.InNamespace(y.Namespace), client.MatchingLabels{kubeflowv1.LabelJobName: j.Job.Name}); err != nil {
+	if err := y.List(ctx, &pods, client.InNamespace(y.Namespace), client.MatchingLabels{naming.LabelJobName: j.Job.Name}); err != nil {
 		return nil, nil, s.explain(fmt.Errorf("reading the pods of job %s: %w", j.Job.Name, err))
 	}
 	return j.Object, pods.Items, nil

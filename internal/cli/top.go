@@ -12,7 +12,7 @@ import (
 	metricsv1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 	metrics "k8s.io/metrics/pkg/client/clientset/versioned"
 
-	"github.com/trainyard/trainyard/internal/job"
+	"github.com/trainyard/trainyard/api/naming"
 	"github.com/trainyard/trainyard/internal/yard"
 )
 
@@ -76,7 +76,7 @@ func (t *top) uses(ctx context.Context) (map[string]metricsv1.PodMetrics, error)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the cluster: %w", err)
 	}
-	list, err := client.MetricsV1beta1().PodMetricses(t.namespace).List(ctx, metav1.ListOptions{LabelSelector: job.LabelJobName})
+	list, err := client.MetricsV1beta1().PodMetricses(t.namespace).List(ctx, metav1.ListOptions{LabelSelector: naming.LabelJobName})
 	if apierrors.IsNotFound(err) || apierrors.IsServiceUnavailable(err) {
 		return nil, nil
 	}
@@ -111,7 +111,7 @@ func printUses(table *tabwriter.Writer, j *yard.Job, pods []corev1.Pod, uses map
 			n := c.Resources.Limits["nvidia.com/gpu"]
 			gpus += n.Value()
 		}
-		fmt.Fprintf(table, "%s\t%s-%s\t%s\t%s\t%s\t%d\n", j.Job.Name, pod.Labels[job.LabelReplicaType], pod.Labels[job.LabelReplicaIndex],
+		fmt.Fprintf(table, "%s\t%s-%s\t%s\t%s\t%s\t%d\n", j.Job.Name, pod.Labels[naming.LabelReplicaType], pod.Labels[naming.LabelReplicaIndex],
 			orDash(pod.Spec.NodeName), cpu, memory, gpus)
 	}
 	return rows

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trainyard/trainyard/api/naming"
 	"github.com/trainyard/trainyard/internal/job"
 	"github.com/trainyard/trainyard/internal/manifest"
 )
@@ -65,7 +66,7 @@ func (p *pass) observe(ctx context.Context) (job.Observed, error) {
 func (p *pass) look(ctx context.Context, o *job.Observed, ask job.Ask) error {
 	if ask.Pods {
 		var pods corev1.PodList
-		labels := client.MatchingLabels{job.LabelJobName: o.Job.Name, job.LabelOperatorName: operatorName(p.kind.Name())}
+		labels := client.MatchingLabels{naming.LabelJobName: o.Job.Name, naming.LabelOperatorName: naming.OperatorName(p.kind.Name())}
 		if err := p.live.List(ctx, &pods, client.InNamespace(o.Job.Namespace), labels); err != nil {
 			return fmt.Errorf("looking at the pods of %s: %w", o.Job.Name, err)
 		}
@@ -96,9 +97,7 @@ func (p *pass) lookAtNode(ctx context.Context, name string) job.NodeState {
 }
 
 // key is how the job's children are found in the index.
-func (p *pass) key() string { return operatorName(p.kind.Name()) + "/" + p.manifest.Job.Name }
-
-func operatorName(kind string) string { return strings.ToLower(kind) + "-controller" }
+func (p *pass) key() string { return naming.OperatorName(p.kind.Name()) + "/" + p.manifest.Job.Name }
 
 func pointers[T any](items []T) []*T {
 	list := make([]*T, len(items))

@@ -25,8 +25,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
+	"github.com/trainyard/trainyard/api/naming"
 	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
-	"github.com/trainyard/trainyard/internal/job"
 	"github.com/trainyard/trainyard/internal/kinds"
 	"github.com/trainyard/trainyard/internal/metrics"
 )
@@ -47,7 +47,7 @@ func Scheme() (*runtime.Scheme, error) {
 
 // Cache holds only what carries our label, in one namespace or in all, without managed fields.
 func Cache(namespace string) (cache.Options, error) {
-	ours, err := labels.NewRequirement(job.LabelJobName, selection.Exists, nil)
+	ours, err := labels.NewRequirement(naming.LabelJobName, selection.Exists, nil)
 	if err != nil {
 		return cache.Options{}, fmt.Errorf("selecting our children: %w", err)
 	}
@@ -89,7 +89,7 @@ func Setup(mgr ctrl.Manager, options Options) error {
 	for _, kind := range kinds.All {
 		r := &Reconciler{
 			kind: kind, client: mgr.GetClient(), live: mgr.GetAPIReader(), metrics: numbers, now: time.Now,
-			recorder: mgr.GetEventRecorder(operatorName(kind.Name())),
+			recorder: mgr.GetEventRecorder(naming.OperatorName(kind.Name())),
 		}
 		if err := r.setup(mgr, options.Workers); err != nil {
 			return fmt.Errorf("setting up %s: %w", kind.Name(), err)
@@ -99,14 +99,14 @@ func Setup(mgr ctrl.Manager, options Options) error {
 }
 
 func indexKey(obj client.Object) []string {
-	return []string{obj.GetLabels()[job.LabelOperatorName] + "/" + obj.GetLabels()[job.LabelJobName]}
+	return []string{obj.GetLabels()[naming.LabelOperatorName] + "/" + obj.GetLabels()[naming.LabelJobName]}
 }
 
 // setup watches the jobs of the kind and their children. Our own writes to a job's status wake nobody.
 func (r *Reconciler) setup(mgr ctrl.Manager, workers int) error {
 	edited := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{})
 	b := ctrl.NewControllerManagedBy(mgr).
-		Named(operatorName(r.kind.Name())).
+		Named(naming.OperatorName(r.kind.Name())).
 		For(r.kind.New(), builder.WithPredicates(edited)).
 		Watches(&corev1.Pod{}, r.children()).
 		Watches(&corev1.Service{}, r.children()).
@@ -124,7 +124,7 @@ func (r *Reconciler) setup(mgr ctrl.Manager, workers int) error {
 func (r *Reconciler) children() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	wake := func(obj client.Object, q queue) {
-		if obj.GetLabels()[job.LabelOperatorName] == operatorName(r.kind.Name()) {
+		if obj.GetLabels()[naming.LabelOperatorName] == naming.OperatorName(r.kind.Name()) {
 			q.Add(reconcile.Request{NamespacedName: jobOf(obj)})
 		}
 	}
@@ -139,5 +139,5 @@ func (r *Reconciler) children() handler.EventHandler {
 }
 
 func jobOf(child client.Object) types.NamespacedName {
-	return types.NamespacedName{Namespace: child.GetNamespace(), Name: child.GetLabels()[job.LabelJobName]}
+	return types.NamespacedName{Namespace: child.GetNamespace(), Name: child.GetLabels()[naming.LabelJobName]}
 }

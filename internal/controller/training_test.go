@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
+	"github.com/trainyard/trainyard/api/naming"
 	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
 	"github.com/trainyard/trainyard/internal/testing/local"
 )
@@ -198,7 +199,7 @@ func (j *training) edit(change func(client.Object)) {
 // pods are those of the job, by what follows its name.
 func (j *training) pods() map[string]*corev1.Pod {
 	j.Helper()
-	list, err := j.Client.CoreV1().Pods(j.Namespace).List(context.Background(), metav1.ListOptions{LabelSelector: kubeflowv1.LabelJobName + "=" + j.name})
+	list, err := j.Client.CoreV1().Pods(j.Namespace).List(context.Background(), metav1.ListOptions{LabelSelector: naming.LabelJobName + "=" + j.name})
 	if err != nil {
 		j.Fatal(err)
 	}
@@ -212,7 +213,7 @@ func (j *training) pods() map[string]*corev1.Pod {
 // services are the names of those that belong to the job.
 func (j *training) services() []string {
 	j.Helper()
-	list, err := j.Client.CoreV1().Services(j.Namespace).List(context.Background(), metav1.ListOptions{LabelSelector: kubeflowv1.LabelJobName + "=" + j.name})
+	list, err := j.Client.CoreV1().Services(j.Namespace).List(context.Background(), metav1.ListOptions{LabelSelector: naming.LabelJobName + "=" + j.name})
 	if err != nil {
 		j.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
+	"github.com/trainyard/trainyard/api/naming"
 )
 
 // A job that Training Operator 1.9 started, with its pods and a Service for each of them, goes on under ours as if nothing
@@ -126,8 +127,8 @@ func (w *world) asTrainingOperatorLeftIt(job *kubeflowv1.PyTorchJob) {
 	}
 	for role, spec := range map[string]*kubeflowv1.ReplicaSpec{"master": job.Spec.PyTorchReplicaSpecs["Master"], "worker": job.Spec.PyTorchReplicaSpecs["Worker"]} {
 		labels := map[string]string{
-			kubeflowv1.LabelOperatorName: "pytorchjob-controller", kubeflowv1.LabelJobName: job.Name,
-			kubeflowv1.LabelReplicaType: role, kubeflowv1.LabelReplicaIndex: "0",
+			naming.LabelOperatorName: "pytorchjob-controller", naming.LabelJobName: job.Name,
+			naming.LabelReplicaType: role, naming.LabelReplicaIndex: "0",
 		}
 		meta := metav1.ObjectMeta{Name: job.Name + "-" + role + "-0", Namespace: w.Namespace, Labels: labels, OwnerReferences: []metav1.OwnerReference{owner}}
 		service := &corev1.Service{ObjectMeta: *meta.DeepCopy(), Spec: corev1.ServiceSpec{
@@ -138,7 +139,7 @@ func (w *world) asTrainingOperatorLeftIt(job *kubeflowv1.PyTorchJob) {
 			pod.Spec.RestartPolicy = corev1.RestartPolicy(spec.RestartPolicy)
 		}
 		if role == "master" {
-			pod.Labels = map[string]string{kubeflowv1.LabelJobRole: "master"}
+			pod.Labels = map[string]string{naming.LabelJobRole: "master"}
 			for key, value := range labels {
 				pod.Labels[key] = value
 			}

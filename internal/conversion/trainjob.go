@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
+	"github.com/trainyard/trainyard/api/naming"
 	trainerv1alpha1 "github.com/trainyard/trainyard/api/trainer/v1alpha1"
 	"github.com/trainyard/trainyard/internal/document"
 )
@@ -147,7 +148,7 @@ func (m *mover) template() *corev1.Container {
 	step.Template.Labels = map[string]string{trainerv1alpha1.LabelAncestorStep: trainerv1alpha1.StepTrainer}
 	step.Template.Spec = batchv1.JobSpec{Template: *pod}
 	m.runtime.Spec.Template.Spec.ReplicatedJobs = []jobsetv1alpha2.ReplicatedJob{step}
-	return kubeflowv1.TrainingContainer(&pod.Spec, kubeflowv1.PyTorchContainer)
+	return naming.TrainingContainer(&pod.Spec, kubeflowv1.PyTorchContainer)
 }
 
 // restartPolicy is that of the nodes, and where it is written: the annotation's, which is for all roles, or that of the role at a

@@ -7,6 +7,8 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/trainyard/trainyard/api/naming"
 )
 
 // Job is a training job of any kind, in the neutral form the rules work on. Defaults are already applied.
@@ -75,17 +77,6 @@ type RunPolicy struct {
 	ManagedBy               *string
 }
 
-// Labels by which a pod says whose it is. All but the attempt are those of Training Operator 1.9, so that its pods and
-// ours are read alike; a pod without an attempt belongs to attempt 0.
-const (
-	LabelOperatorName = "training.kubeflow.org/operator-name"
-	LabelJobName      = "training.kubeflow.org/job-name"
-	LabelReplicaType  = "training.kubeflow.org/replica-type"
-	LabelReplicaIndex = "training.kubeflow.org/replica-index"
-	LabelJobRole      = "training.kubeflow.org/job-role"
-	LabelAttempt      = "trainyard.dev/attempt"
-)
-
 // AnnotationBounds on a pod is what it was told of the bounds of its elastic job.
 const AnnotationBounds = "trainyard.dev/elastic-bounds"
 
@@ -124,16 +115,16 @@ func (j Job) role(name string) *Role {
 
 // replicaOf reads from its labels which replica a pod is, and of which attempt.
 func (j Job) replicaOf(pod *corev1.Pod) (Replica, int32, bool) {
-	index, err := strconv.ParseInt(pod.Labels[LabelReplicaIndex], 10, 32)
+	index, err := strconv.ParseInt(pod.Labels[naming.LabelReplicaIndex], 10, 32)
 	if err != nil || index < 0 {
 		return Replica{}, 0, false
 	}
-	attempt, err := strconv.ParseInt(pod.Labels[LabelAttempt], 10, 32)
+	attempt, err := strconv.ParseInt(pod.Labels[naming.LabelAttempt], 10, 32)
 	if err != nil {
 		attempt = 0
 	}
 	for _, role := range j.Roles {
-		if strings.EqualFold(role.Name, pod.Labels[LabelReplicaType]) {
+		if strings.EqualFold(role.Name, pod.Labels[naming.LabelReplicaType]) {
 			return Replica{role.Name, int32(index)}, int32(attempt), true
 		}
 	}

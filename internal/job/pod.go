@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainyard/trainyard/api/naming"
 )
 
 // evidence is what a pod shows about its replica. A replica is judged by its training container, so that a sidecar that
@@ -68,16 +70,11 @@ func trainingStatus(pod *corev1.Pod, container string) corev1.ContainerStatus {
 	return corev1.ContainerStatus{}
 }
 
-// TrainingContainer is the name of the container by which a pod is judged: the one named as the kind has it, or the
-// first.
+// TrainingContainer is the name of the container by which a pod is judged. A pod without containers has the name that its kind
+// gives it.
 func TrainingContainer(spec corev1.PodSpec, name string) string {
-	for _, c := range spec.Containers {
-		if c.Name == name {
-			return name
-		}
-	}
-	if len(spec.Containers) > 0 {
-		return spec.Containers[0].Name
+	if c := naming.TrainingContainer(&spec, name); c != nil {
+		return c.Name
 	}
 	return name
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trainyard/trainyard/api/naming"
 )
 
 var update = flag.Bool("update", false, "write the stories' decisions as they are now")
@@ -156,7 +158,7 @@ func (s *teller) toPods(verb string, args []string) error {
 	switch verb {
 	case "run":
 		for _, pod := range s.those(args, func(p *corev1.Pod) bool { return p.Spec.NodeName == "" && owned(p, s.job) }) {
-			s.start(pod, "node-"+pod.Labels[LabelReplicaIndex])
+			s.start(pod, "node-"+pod.Labels[naming.LabelReplicaIndex])
 		}
 	case "stop":
 		for _, pod := range s.those(args, func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil && !s.deadNodes[p.Spec.NodeName] }) {

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainyard/trainyard/api/naming"
 )
 
 // Training Operator 1.9 leaves jobs behind that have conditions and a start time, pods without an attempt that the
@@ -13,7 +15,7 @@ func TestTakeOverFromTrainingOperator(t *testing.T) {
 	w := newWorld(demo(1))
 	for _, role := range []string{"Master", "Worker"} {
 		pod := w.newPod(Replica{role, 0}, 0, "j1")
-		delete(pod.Labels, LabelAttempt)
+		delete(pod.Labels, naming.LabelAttempt)
 		pod.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
 		w.pods[pod.Name] = pod
 		w.start(pod, "n1")

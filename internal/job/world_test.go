@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/trainyard/trainyard/api/naming"
 )
 
 // world is a small Kubernetes around one job: an API server with names, UIDs, versions and graceful deletion, nodes
@@ -314,7 +316,7 @@ func (w *world) refuse(object, message string, invalid bool) bool {
 func (w *world) newPod(r Replica, attempt int32, owner types.UID) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: w.meta(w.job.PodName(r), owner)}
 	pod.Labels = map[string]string{
-		LabelReplicaType: strings.ToLower(r.Role), LabelReplicaIndex: strconv.Itoa(int(r.Index)), LabelAttempt: strconv.Itoa(int(attempt)),
+		naming.LabelReplicaType: strings.ToLower(r.Role), naming.LabelReplicaIndex: strconv.Itoa(int(r.Index)), naming.LabelAttempt: strconv.Itoa(int(attempt)),
 	}
 	if w.job.Elastic != nil {
 		pod.Annotations = map[string]string{AnnotationBounds: w.job.Elastic.Bounds()}

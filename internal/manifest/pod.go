@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/trainyard/trainyard/api/naming"
 	"github.com/trainyard/trainyard/internal/job"
 )
 
@@ -29,7 +30,7 @@ func (m *Manifest) Pod(r job.Replica, attempt int32) *corev1.Pod {
 	}
 	maps.Copy(pod.Labels, template.Labels)
 	maps.Copy(pod.Labels, m.replicaLabels(r))
-	pod.Labels[job.LabelAttempt] = strconv.Itoa(int(attempt))
+	pod.Labels[naming.LabelAttempt] = strconv.Itoa(int(attempt))
 	if pod.Annotations == nil && (m.IndexKey != "" || m.Job.Elastic != nil) {
 		pod.Annotations = map[string]string{}
 	}
@@ -41,7 +42,7 @@ func (m *Manifest) Pod(r job.Replica, attempt int32) *corev1.Pod {
 		pod.Annotations[m.IndexKey] = pod.Labels[m.IndexKey]
 	}
 	if r == m.Leader {
-		pod.Labels[job.LabelJobRole] = "master"
+		pod.Labels[naming.LabelJobRole] = "master"
 	}
 	role := m.role(r.Role)
 	pod.Spec.RestartPolicy = m.Job.PodRestartPolicy(r)
@@ -92,22 +93,22 @@ func (m *Manifest) role(name string) job.Role {
 // jobLabels are those by which all children of a job are found.
 func (m *Manifest) jobLabels() map[string]string {
 	return map[string]string{
-		job.LabelOperatorName: strings.ToLower(m.Owner.Kind) + "-controller",
-		job.LabelJobName:      m.Job.Name,
+		naming.LabelOperatorName: naming.OperatorName(m.Owner.Kind),
+		naming.LabelJobName:      m.Job.Name,
 	}
 }
 
 // replicaLabels are those by which the pod of a replica is found, whatever its attempt.
 func (m *Manifest) replicaLabels(r job.Replica) map[string]string {
 	labels := m.jobLabels()
-	labels[job.LabelReplicaType] = strings.ToLower(r.Role)
-	labels[job.LabelReplicaIndex] = strconv.Itoa(int(r.Index))
+	labels[naming.LabelReplicaType] = strings.ToLower(r.Role)
+	labels[naming.LabelReplicaIndex] = strconv.Itoa(int(r.Index))
 	return labels
 }
 
 // Selector is the label query that finds all pods of a role.
 func (m *Manifest) Selector(role string) string {
 	labels := m.jobLabels()
-	labels[job.LabelReplicaType] = strings.ToLower(role)
+	labels[naming.LabelReplicaType] = strings.ToLower(role)
 	return metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: labels})
 }

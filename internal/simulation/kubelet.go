@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/trainyard/trainyard/api/naming"
 	"github.com/trainyard/trainyard/internal/job"
 	"github.com/trainyard/trainyard/internal/text"
 )
@@ -20,7 +21,7 @@ func (w *world) start(pod *corev1.Pod) {
 	if w.pods[pod.Name] != pod || pod.DeletionTimestamp != nil {
 		return
 	}
-	pod.Spec.NodeName = "node-" + pod.Labels[job.LabelReplicaIndex]
+	pod.Spec.NodeName = "node-" + pod.Labels[naming.LabelReplicaIndex]
 	pod.Status.Phase = corev1.PodRunning
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	w.run(pod)
@@ -30,7 +31,7 @@ func (w *world) start(pod *corev1.Pod) {
 func (w *world) run(pod *corev1.Pod) {
 	main := w.main(pod)
 	main.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(w.now)}}
-	attempt, _ := strconv.Atoi(pod.Labels[job.LabelAttempt])
+	attempt, _ := strconv.Atoi(pod.Labels[naming.LabelAttempt])
 	w.runs[pod.UID] = len(w.life.Runs)
 	w.life.Runs = append(w.life.Runs, Run{Replica: w.short(pod), Attempt: int32(attempt), Start: w.now.Sub(epoch), Code: -1})
 
@@ -137,7 +138,7 @@ func (w *world) main(pod *corev1.Pod) *corev1.ContainerStatus {
 // trains is the name of the container that counts in a pod of its role.
 func (w *world) trains(pod *corev1.Pod) string {
 	for _, role := range w.manifest.Job.Roles {
-		if strings.EqualFold(role.Name, pod.Labels[job.LabelReplicaType]) {
+		if strings.EqualFold(role.Name, pod.Labels[naming.LabelReplicaType]) {
 			return job.TrainingContainer(pod.Spec, role.Container)
 		}
 	}

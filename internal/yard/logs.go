@@ -10,7 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/trainyard/trainyard/internal/job"
+	"github.com/trainyard/trainyard/api/naming"
 )
 
 // Line is one line of a replica's log, as a terminal shows it: what was written over is not in it.
@@ -40,8 +40,8 @@ func (q LogQuery) wants(pod *corev1.Pod) bool {
 }
 
 func replicaOf(pod *corev1.Pod) (string, int32) {
-	attempt, _ := strconv.ParseInt(pod.Labels[job.LabelAttempt], 10, 32)
-	return pod.Labels[job.LabelReplicaType] + "-" + pod.Labels[job.LabelReplicaIndex], int32(attempt)
+	attempt, _ := strconv.ParseInt(pod.Labels[naming.LabelAttempt], 10, 32)
+	return pod.Labels[naming.LabelReplicaType] + "-" + pod.Labels[naming.LabelReplicaIndex], int32(attempt)
 }
 
 // Logs are the lines there are, in the order of time. One that is not ended yet is as it is now. Where a log cannot be read, those of

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/trainyard/trainyard/api/naming"
 	"github.com/trainyard/trainyard/internal/job"
 	terminal "github.com/trainyard/trainyard/internal/text"
 )
@@ -44,7 +45,7 @@ func newStream(y *Yard, j *Job, pod *corev1.Pod, q LogQuery, tell func(Line)) *s
 	s.replica, s.attempt = replicaOf(pod)
 	s.container = job.TrainingContainer(pod.Spec, "") // where the roles are not known
 	for _, role := range j.Job.Roles {
-		if strings.EqualFold(role.Name, pod.Labels[job.LabelReplicaType]) {
+		if strings.EqualFold(role.Name, pod.Labels[naming.LabelReplicaType]) {
 			s.container = job.TrainingContainer(pod.Spec, role.Container)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trainyard/trainyard/api/naming"
 	"github.com/trainyard/trainyard/internal/controller"
 	"github.com/trainyard/trainyard/internal/job"
 	"github.com/trainyard/trainyard/internal/kinds"
@@ -195,5 +196,5 @@ func (y *Yard) Pods(ctx context.Context, j *Job) ([]corev1.Pod, error) {
 
 // Selector finds the pods of a job by their labels.
 func Selector(j *Job) client.MatchingLabels {
-	return client.MatchingLabels{job.LabelJobName: j.Job.Name, job.LabelOperatorName: strings.ToLower(j.Kind.Name()) + "-controller"}
+	return client.MatchingLabels{naming.LabelJobName: j.Job.Name, naming.LabelOperatorName: naming.OperatorName(j.Kind.Name())}
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
+	"github.com/trainyard/trainyard/api/naming"
 )
 
 // Whatever a client of Training Operator 1.9 writes, it reads the same after it went through our types.
@@ -109,11 +110,11 @@ func TestAnEmptyStatusIsNotSent(t *testing.T) {
 // Our words are theirs.
 func TestConstantsAreTrainingOperators(t *testing.T) {
 	for ours, theirs := range map[string]string{
-		kubeflowv1.LabelOperatorName:          theirs.OperatorNameLabel,
-		kubeflowv1.LabelJobName:               theirs.JobNameLabel,
-		kubeflowv1.LabelReplicaType:           theirs.ReplicaTypeLabel,
-		kubeflowv1.LabelReplicaIndex:          theirs.ReplicaIndexLabel,
-		kubeflowv1.LabelJobRole:               theirs.JobRoleLabel,
+		naming.LabelOperatorName:              theirs.OperatorNameLabel,
+		naming.LabelJobName:                   theirs.JobNameLabel,
+		naming.LabelReplicaType:               theirs.ReplicaTypeLabel,
+		naming.LabelReplicaIndex:              theirs.ReplicaIndexLabel,
+		naming.LabelJobRole:                   theirs.JobRoleLabel,
 		kubeflowv1.ManagedByTrainingOperator:  theirs.KubeflowJobsController,
 		kubeflowv1.ManagedByMultiKueue:        theirs.MultiKueueController,
 		kubeflowv1.PyTorchContainer:           theirs.PyTorchJobDefaultContainerName,

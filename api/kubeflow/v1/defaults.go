@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainyard/trainyard/api/naming"
 )
 
 // roleDefaults is what a role of one kind has where the manifest says nothing.
@@ -71,24 +73,11 @@ func (role *ReplicaSpec) setDefaults(defaults roleDefaults) {
 	if role.RestartPolicy == "" {
 		role.RestartPolicy = defaults.restartPolicy
 	}
-	container := TrainingContainer(&role.Template.Spec, defaults.container)
+	container := naming.TrainingContainer(&role.Template.Spec, defaults.container)
 	if container == nil || slices.ContainsFunc(container.Ports, func(p corev1.ContainerPort) bool { return p.Name == defaults.portName }) {
 		return
 	}
 	container.Ports = append(container.Ports, corev1.ContainerPort{Name: defaults.portName, ContainerPort: defaults.port})
-}
-
-// TrainingContainer is the container by which a pod is judged: the one of that name, else the first, nil if there is none.
-func TrainingContainer(pod *corev1.PodSpec, name string) *corev1.Container {
-	for i := range pod.Containers {
-		if pod.Containers[i].Name == name {
-			return &pod.Containers[i]
-		}
-	}
-	if len(pod.Containers) == 0 {
-		return nil
-	}
-	return &pod.Containers[0]
 }
 
 // setsProcesses tells whether the processes of each pod are counted in their old place.
