@@ -117,7 +117,7 @@ func (m *mover) policies() {
 		m.note("spec.runPolicy.schedulingPolicy", "schedulingPolicy is left out: a runtime has podGroupPolicy, which is not served yet")
 	}
 	switch by := policy.ManagedBy; {
-	case by != nil && *by == trainerv1alpha1.ManagedByMultiKueue:
+	case by != nil && *by == kubeflowv1.ManagedByMultiKueue:
 		m.job.Spec.ManagedBy = by
 	case by != nil:
 		m.note("spec.runPolicy.managedBy", "managedBy is left out: a TrainJob's operator has another name")

@@ -8,7 +8,7 @@ import (
 
 // Decide says what to do about a job, given everything known about it.
 func Decide(o Observed) Decision {
-	if o.Job.Deleting || managedElsewhere(o.Job) {
+	if o.Job.Deleting || o.Job.ManagedElsewhere() {
 		return Decision{Status: o.Status}
 	}
 	p := look(o)

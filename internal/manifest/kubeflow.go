@@ -19,6 +19,7 @@ func Kubeflow(kind string, meta *metav1.ObjectMeta, policy kubeflowv1.RunPolicy,
 	m.Job = job.Job{
 		Kind: kind, Namespace: meta.Namespace, Name: meta.Name, UID: meta.UID, Generation: meta.Generation,
 		Deleting: meta.DeletionTimestamp != nil, Owned: metav1.GetControllerOfNoCopy(meta) != nil, Manager: kubeflowv1.ManagedByTrainingOperator,
+		ScopeOverride: RestartScope(meta.Annotations),
 		Policy: job.RunPolicy{
 			CleanPodPolicy:          job.CleanPodPolicy(*policy.CleanPodPolicy),
 			TTLSecondsAfterFinished: policy.TTLSecondsAfterFinished,
@@ -27,9 +28,6 @@ func Kubeflow(kind string, meta *metav1.ObjectMeta, policy kubeflowv1.RunPolicy,
 			Suspend:                 policy.Suspend != nil && *policy.Suspend,
 			ManagedBy:               policy.ManagedBy,
 		},
-	}
-	if scope := job.Scope(meta.Annotations[kubeflowv1.AnnotationRestartScope]); scope == job.ScopeJob || scope == job.ScopeReplica {
-		m.Job.ScopeOverride = scope
 	}
 	for _, name := range order {
 		spec := specs[name]
@@ -43,6 +41,15 @@ func Kubeflow(kind string, meta *metav1.ObjectMeta, policy kubeflowv1.RunPolicy,
 	}
 	m.Status = ReadStatus(status, m.Job.Roles)
 	return m
+}
+
+// RestartScope is what the annotations of a job say that a failure restarts, empty where they say nothing that has a meaning.
+func RestartScope(annotations map[string]string) job.Scope {
+	switch scope := job.Scope(annotations[kubeflowv1.AnnotationRestartScope]); scope {
+	case job.ScopeJob, job.ScopeReplica:
+		return scope
+	}
+	return ""
 }
 
 // Resize gives a role n replicas, in whatever letter case the specs name it, and returns that name.

@@ -28,10 +28,5 @@ const (
 	TorchPort int32 = 29500
 )
 
-// Controllers that managedBy may name.
-const (
-	// ManagedByTrainer is the name this operator answers to.
-	ManagedByTrainer = "trainer.kubeflow.org/trainjob-controller"
-	// ManagedByMultiKueue leaves the job to MultiKueue, which runs it on another cluster.
-	ManagedByMultiKueue = "kueue.x-k8s.io/multikueue"
-)
+// ManagedByTrainer is the name in managedBy that this operator answers to. For MultiKueue's name see package kubeflow/v1.
+const ManagedByTrainer = "trainer.kubeflow.org/trainjob-controller"

@@ -19,10 +19,9 @@ func (Kind) Bases() []manifest.Object {
 }
 
 // Wants is the runtime that a TrainJob has yet to take a copy of: none once it has, or when it is not ours to run.
-func (Kind) Wants(obj manifest.Object) manifest.Object {
+func (k Kind) Wants(obj manifest.Object) manifest.Object {
 	tj := obj.(*trainer.TrainJob)
-	by := tj.Spec.ManagedBy
-	if tj.Status.Runtime != nil || tj.DeletionTimestamp != nil || by != nil && *by != trainer.ManagedByTrainer || finished(tj) {
+	if tj.Status.Runtime != nil || tj.DeletionTimestamp != nil || finished(tj) || k.Read(tj).Job.ManagedElsewhere() {
 		return nil
 	}
 	if refKind(tj) == trainer.TrainingRuntimeKind {

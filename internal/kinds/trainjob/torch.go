@@ -52,7 +52,7 @@ func torchVariables(m *manifest.Manifest, policy *trainer.MLPolicy, r job.Replic
 	add := func(name, value string) { variables = append(variables, corev1.EnvVar{Name: name, Value: value}) }
 	if e := m.Job.Elastic; e != nil {
 		// The bounds, never the present number, so that scaling restarts nobody.
-		add("PET_NNODES", fmt.Sprintf("%d:%d", e.Min, e.Max))
+		add("PET_NNODES", e.Bounds())
 		add("PET_RDZV_BACKEND", "c10d")
 		add("PET_RDZV_ENDPOINT", host+":"+port)
 		add("PET_RDZV_ID", string(m.Job.UID))

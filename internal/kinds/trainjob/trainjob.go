@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
 	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
 	"github.com/trainyard/trainyard/internal/job"
 	"github.com/trainyard/trainyard/internal/manifest"
@@ -65,7 +64,7 @@ func (Kind) Read(obj manifest.Object) *manifest.Manifest {
 	m.Job = job.Job{
 		Kind: trainer.TrainJobKind, Namespace: tj.Namespace, Name: tj.Name, UID: tj.UID, Generation: tj.Generation,
 		Deleting: tj.DeletionTimestamp != nil, Owned: metav1.GetControllerOfNoCopy(tj) != nil,
-		Manager: trainer.ManagedByTrainer, ScopeOverride: scopeOverride(tj),
+		Manager: trainer.ManagedByTrainer, ScopeOverride: manifest.RestartScope(tj.Annotations),
 		Policy: job.RunPolicy{
 			CleanPodPolicy: job.CleanRunning, TTLSecondsAfterFinished: tj.Spec.TTLSecondsAfterFinished,
 			ActiveDeadlineSeconds: tj.Spec.ActiveDeadlineSeconds, Suspend: tj.Spec.Suspend != nil && *tj.Spec.Suspend, ManagedBy: tj.Spec.ManagedBy,
@@ -104,13 +103,6 @@ func build(m *manifest.Manifest, tj *trainer.TrainJob) error {
 	}
 	m.Job.Services = m.ServiceNames()
 	return checkNames(m.Job)
-}
-
-func scopeOverride(tj *trainer.TrainJob) job.Scope {
-	if scope := job.Scope(tj.Annotations[kubeflowv1.AnnotationRestartScope]); scope == job.ScopeJob || scope == job.ScopeReplica {
-		return scope
-	}
-	return ""
 }
 
 // checkNames sees that every pod can have its name.

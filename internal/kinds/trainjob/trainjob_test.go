@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
+	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
 	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
 	"github.com/trainyard/trainyard/internal/job"
 	"github.com/trainyard/trainyard/internal/manifest"
@@ -316,7 +317,7 @@ func TestAJobThatAControllerMadeIsOwned(t *testing.T) {
 
 func TestAJobOfAnotherManagerWantsNothing(t *testing.T) {
 	tj := &trainer.TrainJob{}
-	tj.Spec.ManagedBy = new(trainer.ManagedByMultiKueue)
+	tj.Spec.ManagedBy = new(kubeflowv1.ManagedByMultiKueue)
 	if base := (Kind{}).Wants(tj); base != nil {
 		t.Errorf("it wants %s", base.GetName())
 	}
