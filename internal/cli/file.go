@@ -201,8 +201,8 @@ func shown(j job.Job, verb string) error {
 	if j.Missing != "" {
 		return usageError{fmt.Errorf("%s cannot be %s: %s", j.Name, verb, j.Missing)}
 	}
-	if role, found := manifest.Crowd(j); found {
-		return usageError{fmt.Errorf("%s cannot be %s: it has %d replicas of %s, and at most %d are", j.Name, verb, j.Size(role), role.Name, manifest.MostReplicas)}
+	if role, found := manifest.TooManyReplicas(j); found {
+		return usageError{fmt.Errorf("%s cannot be %s: it has %d replicas of %s, and at most %d are", j.Name, verb, j.Size(role), role.Name, manifest.MaxReplicas)}
 	}
 	return nil
 }

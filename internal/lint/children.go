@@ -25,8 +25,8 @@ type origin func(role, path string, pod *corev1.Pod) (*document.Document, string
 // checkChildren finds what the API server would refuse of what the operator makes of a job, by Kubernetes' own code. The replicas
 // of a role are alike, so its first stands for all.
 func (c *checker) checkChildren(m *manifest.Manifest, of origin) error {
-	if role, found := manifest.Crowd(m.Job); found {
-		c.warn(c.sizeOf(role.Name), "%d replicas are more than any cluster runs, and what would be made for them is not checked: use at most %d", m.Job.Size(role), manifest.MostReplicas)
+	if role, found := manifest.TooManyReplicas(m.Job); found {
+		c.warn(c.sizeOf(role.Name), "%d replicas are more than any cluster runs, and what would be made for them is not checked: use at most %d", m.Job.Size(role), manifest.MaxReplicas)
 		return nil
 	}
 	m.Job.UID = "uid" // which only a cluster gives

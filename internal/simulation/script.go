@@ -178,7 +178,7 @@ func (s Script) Check(j job.Job) error {
 			if !slices.Contains(roleNames(j), h.Who) {
 				return fmt.Errorf("%s has no %s: its roles are %s", j.Name, h.Who, strings.Join(roleNames(j), ", "))
 			}
-			low, high := int32(0), int32(manifest.MostReplicas)
+			low, high := int32(0), int32(manifest.MaxReplicas)
 			if e := j.Elastic; e != nil && strings.EqualFold(h.Who, e.Role) {
 				low, high = e.Min, e.Max
 			}
