@@ -21,7 +21,6 @@ import (
 
 	"github.com/trainyard/trainyard/api/naming"
 	"github.com/trainyard/trainyard/internal/controller"
-	"github.com/trainyard/trainyard/internal/job"
 	"github.com/trainyard/trainyard/internal/kinds"
 	"github.com/trainyard/trainyard/internal/manifest"
 )
