@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -113,11 +114,12 @@ func (r *render) children(m *manifest.Manifest) []runtime.Object {
 		made = append(made, obj)
 	}
 	if r.replica == "" {
-		if m.Job.Scaler != nil {
-			add(m.Autoscaler(), "autoscaling/v2", "HorizontalPodAutoscaler")
-		}
-		for _, name := range m.Job.Services {
-			add(m.Service(name), "v1", "Service")
+		for _, kind := range slices.Backward(manifest.ChildKinds) {
+			for _, child := range m.Job.Children {
+				if child.ChildKind == kind.ChildKind {
+					add(child.Object, kind.GroupVersion.String(), kind.Kind)
+				}
+			}
 		}
 	}
 	for _, replica := range replicasOf(m.Job) {

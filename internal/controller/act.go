@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
+	"strings"
 	"sync"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,69 +20,109 @@ import (
 
 // act carries out what follows the record: deletions, then creations. It answers whether the API server refused
 // something, which the rules should hear of at once.
-func (p *pass) act(ctx context.Context, d job.Decision, scaler *autoscalingv2.HorizontalPodAutoscaler) (refused bool, err error) {
+func (p *pass) act(ctx context.Context, d job.Decision) (refused bool, err error) {
 	if d.DeleteJob {
 		return false, p.deleteJob(ctx)
 	}
 	err = inBatches(len(d.DeletePods), func(i int) error { return p.deletePod(ctx, d.DeletePods[i]) })
-	err = errors.Join(err, inBatches(len(d.DeleteServices), func(i int) error {
-		return p.deleteAtOnce(ctx, d.DeleteServices[i])
+	err = errors.Join(err, inBatches(len(d.DeleteChildren), func(i int) error {
+		return p.deleteAtOnce(ctx, d.DeleteChildren[i].Object)
 	}))
 	if err != nil {
 		return false, err
 	}
-	return p.create(ctx, d, scaler)
+	return p.create(ctx, d)
 }
 
-func (p *pass) create(ctx context.Context, d job.Decision, scaler *autoscalingv2.HorizontalPodAutoscaler) (refused bool, err error) {
-	err = inBatches(len(d.CreateServices), func(i int) error {
-		return p.make(ctx, p.manifest.Service(d.CreateServices[i]), &corev1.Service{}, "service")
-	})
+// create brings what is missing, in the order in which it is needed: required children, pods, other children.
+func (p *pass) create(ctx context.Context, d job.Decision) (refused bool, err error) {
+	required, optional := partition(d.CreateChildren)
+	err = inBatches(len(required), func(i int) error { return p.createChild(ctx, required[i]) })
 	if err == nil {
 		err = inBatches(len(d.CreatePods), func(i int) error {
-			return p.make(ctx, p.manifest.Pod(d.CreatePods[i], d.Status.Attempt), &corev1.Pod{}, "pod")
+			return p.createObject(ctx, p.manifest.Pod(d.CreatePods[i], d.Status.Attempt), "Pod", true)
 		})
 	}
-	if err != nil {
-		return p.refused(err)
+	if err == nil {
+		err = inBatches(len(optional), func(i int) error { return p.createChild(ctx, optional[i]) })
 	}
-	switch err := p.scale(ctx, d.Scaler, scaler); {
+	if err == nil {
+		err = p.update(ctx, d)
+	}
+	switch {
 	case apierrors.IsConflict(err): // the job has changed, and is looked at again
 		p.unsure = true
 		return true, nil
 	case err != nil:
 		return p.refused(err)
 	}
-	if len(d.CreatePods)+len(d.CreateServices) > 0 || d.Scaler == job.CreateScaler {
+	if len(d.CreatePods)+len(d.CreateChildren) > 0 {
 		p.refusal = nil
 	}
 	return false, nil
 }
 
-// make creates a child. A name that is taken by a child of ours is no failure: the cache was behind.
-func (p *pass) make(ctx context.Context, obj, existing client.Object, what string) error {
+// partition separates the children without which no pod is created from the others.
+func partition(children []job.Child) (required, optional []job.Child) {
+	for _, child := range children {
+		if child.Required {
+			required = append(required, child)
+		} else {
+			optional = append(optional, child)
+		}
+	}
+	return required, optional
+}
+
+// update changes what exists: children that the job wants otherwise, and the number of replicas in the job itself.
+func (p *pass) update(ctx context.Context, d job.Decision) error {
+	for _, child := range d.UpdateChildren {
+		if err := client.IgnoreNotFound(p.client.Patch(ctx, child.Changed, client.MergeFrom(child.Object))); err != nil {
+			return fmt.Errorf("updating %s %s: %w", child.Kind, child.GetName(), err)
+		}
+	}
+	if d.SizeJob {
+		return p.writeSize(ctx)
+	}
+	return nil
+}
+
+func (p *pass) createChild(ctx context.Context, child job.Child) error {
+	return p.createObject(ctx, child.Object, child.Kind, child.Required)
+}
+
+// createObject creates a pod or another child. A name that is taken by a child of ours is no failure: the cache was behind.
+func (p *pass) createObject(ctx context.Context, obj client.Object, kind string, required bool) error {
+	what := strings.ToLower(kind)
 	err := p.client.Create(ctx, obj)
 	if apierrors.IsAlreadyExists(err) {
+		existing := emptyLike(obj)
 		if getErr := p.live.Get(ctx, client.ObjectKeyFromObject(obj), existing); getErr != nil {
 			return fmt.Errorf("looking at %s %s: %w", what, obj.GetName(), getErr)
 		}
 		if owner := metav1.GetControllerOf(existing); owner != nil && owner.UID == p.manifest.Job.UID {
-			p.remember(existing, p.at)
+			p.noteCreated(kind, existing, p.at)
 			return nil
 		}
 	}
 	if err != nil {
-		_, ofScaler := obj.(*autoscalingv2.HorizontalPodAutoscaler)
-		return &refusal{object: what + " " + obj.GetName(), ofScaler: ofScaler, error: err}
+		return &refusal{object: what + " " + obj.GetName(), optional: !required, error: err}
 	}
-	p.remember(obj, p.at)
+	p.noteCreated(kind, obj, p.at)
 	return nil
+}
+
+// emptyLike is an empty object of the same kind.
+func emptyLike(obj client.Object) client.Object {
+	empty := reflect.New(reflect.TypeOf(obj).Elem()).Interface().(client.Object)
+	empty.GetObjectKind().SetGroupVersionKind(obj.GetObjectKind().GroupVersionKind())
+	return empty
 }
 
 // refusal is an answer of the API server to a creation.
 type refusal struct {
 	object   string
-	ofScaler bool
+	optional bool
 	error
 }
 
@@ -104,7 +145,7 @@ func (p *pass) refused(err error) (bool, error) {
 	if p.refusal != nil {
 		times += p.refusal.Times
 	}
-	p.refusal = &job.Refusal{Object: r.object, OfScaler: r.ofScaler, Invalid: apierrors.IsInvalid(r), Message: r.Error(), At: p.at, Times: times}
+	p.refusal = &job.Refusal{Object: r.object, Optional: r.optional, Invalid: apierrors.IsInvalid(r), Message: r.Error(), At: p.at, Times: times}
 	return true, nil
 }
 
@@ -113,17 +154,17 @@ func (p *pass) deletePod(ctx context.Context, d job.Deletion) error {
 	if d.Force {
 		return p.delete(ctx, d.Pod, client.GracePeriodSeconds(0))
 	}
-	if !p.askOnce(d.Pod.UID, p.at) {
+	if !p.mayDelete(d.Pod.UID, p.at) {
 		return nil
 	}
 	return p.delete(ctx, d.Pod)
 }
 
-// deleteAtOnce removes a child that has no grace: that it is gone is remembered, for a cache that does not know yet.
+// deleteAtOnce removes a child that has no grace period, and remembers that for a cache that still shows it.
 func (p *pass) deleteAtOnce(ctx context.Context, obj client.Object) error {
 	err := p.delete(ctx, obj)
 	if err == nil {
-		p.askOnce(obj.GetUID(), p.at)
+		p.mayDelete(obj.GetUID(), p.at)
 	}
 	return err
 }
@@ -146,26 +187,9 @@ func (p *pass) deleteJob(ctx context.Context) error {
 	return nil
 }
 
-func (p *pass) scale(ctx context.Context, action job.ScalerAction, have *autoscalingv2.HorizontalPodAutoscaler) error {
-	switch action {
-	case job.CreateScaler:
-		return p.make(ctx, p.manifest.Autoscaler(), &autoscalingv2.HorizontalPodAutoscaler{}, "autoscaler")
-	case job.UpdateScaler:
-		want := have.DeepCopy()
-		spec := p.manifest.Autoscaler().Spec
-		want.Spec.MinReplicas, want.Spec.MaxReplicas, want.Spec.Metrics = spec.MinReplicas, spec.MaxReplicas, spec.Metrics
-		return client.IgnoreNotFound(p.client.Patch(ctx, want, client.MergeFrom(have)))
-	case job.DeleteScaler:
-		return p.deleteAtOnce(ctx, have)
-	case job.SizeJob:
-		return p.size(ctx)
-	}
-	return nil
-}
-
-// size writes the job's present number of replicas where an autoscaler looks for it. It is the one thing we ever write into a
+// writeSize writes the job's present number of replicas where an autoscaler looks for it. It is the one thing we ever write into a
 // spec, and only where nobody has: on the version it was decided on, or the one that recorded the decision.
-func (p *pass) size(ctx context.Context) error {
+func (p *pass) writeSize(ctx context.Context) error {
 	version := p.stored.GetResourceVersion()
 	if p.newest != nil {
 		version = p.newest.GetResourceVersion()

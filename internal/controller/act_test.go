@@ -100,7 +100,7 @@ func TestASizeOverwritesNobodys(t *testing.T) {
 					Name: "demo", Roles: []job.Role{{Name: "Worker", Replicas: 2}}, Elastic: &job.Elastic{Role: "Worker", Min: 1, Max: 4},
 				}},
 			}
-			again, err := p.create(t.Context(), job.Decision{Scaler: job.SizeJob}, nil)
+			again, err := p.create(t.Context(), job.Decision{SizeJob: true})
 			if api.scale.patch != row.patch || again != row.again || p.unsure != row.again || (err != nil) != row.error {
 				t.Errorf("wrote %s; look again %v, past the cache %v; error %v", api.scale.patch, again, p.unsure, err)
 			}

@@ -46,7 +46,7 @@ var created = predicate.Funcs{
 // waiting wakes the jobs that wait for an object of a name.
 func (r *Reconciler) waiting(based kinds.Based, scheme *runtime.Scheme) handler.MapFunc {
 	return func(ctx context.Context, base client.Object) []reconcile.Request {
-		list, err := listOf(based, scheme)
+		list, err := listOf(based.New(), based.GroupVersion().WithKind(based.Name()), scheme)
 		if err != nil || r.client.List(ctx, list, client.InNamespace(base.GetNamespace()), client.UnsafeDisableDeepCopy) != nil {
 			return nil
 		}

@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// madeFor is how long a child we made is believed to exist though the cache does not show it.
-	madeFor = 30 * time.Second
-	// askedFor is how long a deletion is not asked for again.
-	askedFor = 10 * time.Second
+	// cacheLagLimit is how long a child that we created is believed to exist though the cache does not show it.
+	cacheLagLimit = 30 * time.Second
+	// deleteRetryWait is the time after which a deletion is requested again.
+	deleteRetryWait = 10 * time.Second
 )
 
 // memory is what the controller knows of one job beyond its caches: its own writes, which a cache shows a moment later,
@@ -28,17 +28,18 @@ type memory struct {
 	// newest is the job as we last wrote it; unsure says that the outcome of a write is unknown.
 	newest manifest.Object
 	unsure bool
-	// made are children we created, asked are those we asked to go.
-	made    map[types.UID]child
-	asked   map[types.UID]time.Time
+	// created are children that we created and the cache has not shown yet, deleted are those whose deletion we requested.
+	created map[types.UID]createdChild
+	deleted map[types.UID]time.Time
 	refusal *job.Refusal
 	// unsaved is since when there is something to write that may wait.
 	unsaved time.Time
 }
 
-type child struct {
+type createdChild struct {
 	client.Object
-	at time.Time
+	kind string
+	at   time.Time
 }
 
 // memories are those of all jobs of one kind.
@@ -65,18 +66,18 @@ func (ms *memories) forget(name types.NamespacedName) {
 	delete(ms.of, name)
 }
 
-// is makes sure that the memory is of this job, not of a namesake that was there before.
-func (m *memory) is(uid types.UID) {
+// forJob makes sure that the memory is of this job, not of a namesake that was there before.
+func (m *memory) forJob(uid types.UID) {
 	m.Lock()
 	defer m.Unlock()
 	if m.uid != uid {
 		m.uid, m.newest, m.unsure, m.refusal, m.unsaved = uid, nil, false, nil, time.Time{}
-		m.made, m.asked = map[types.UID]child{}, map[types.UID]time.Time{}
+		m.created, m.deleted = map[types.UID]createdChild{}, map[types.UID]time.Time{}
 	}
 }
 
-// gone notes that a child is no more, also one that no pass has seen in the cache.
-func (ms *memories) gone(name types.NamespacedName, uid types.UID) {
+// noteGone forgets a child that is gone, also one that no pass has seen in the cache.
+func (ms *memories) noteGone(name types.NamespacedName, uid types.UID) {
 	ms.Lock()
 	m := ms.of[name]
 	ms.Unlock()
@@ -85,58 +86,58 @@ func (ms *memories) gone(name types.NamespacedName, uid types.UID) {
 	}
 	m.Lock()
 	defer m.Unlock()
-	delete(m.made, uid)
-	delete(m.asked, uid)
+	delete(m.created, uid)
+	delete(m.deleted, uid)
 }
 
-func (m *memory) remember(obj client.Object, now time.Time) {
+// noteCreated remembers a child that we created until the cache shows it.
+func (m *memory) noteCreated(kind string, obj client.Object, now time.Time) {
 	m.Lock()
 	defer m.Unlock()
-	m.made[obj.GetUID()] = child{obj, now}
+	m.created[obj.GetUID()] = createdChild{obj, kind, now}
 }
 
-// unseen returns the children we made that are not among those the cache shows, and forgets those that are.
-func unseen[T client.Object](m *memory, seen []T, now time.Time) []T {
+// unseen returns the children of a kind that we created and the cache does not show, and forgets those that it shows.
+func unseen[T client.Object](m *memory, kind string, seen []T, now time.Time) []T {
 	m.Lock()
 	defer m.Unlock()
 	names := map[string]bool{}
 	for _, obj := range seen {
-		delete(m.made, obj.GetUID())
+		delete(m.created, obj.GetUID())
 		names[obj.GetName()] = true
 	}
 	var missing []T
-	for uid, made := range m.made {
-		obj, ok := made.Object.(T)
+	for uid, created := range m.created {
 		switch {
-		case !ok:
-		case now.Sub(made.at) > madeFor || names[made.GetName()]:
-			delete(m.made, uid)
+		case created.kind != kind:
+		case now.Sub(created.at) > cacheLagLimit || names[created.GetName()]:
+			delete(m.created, uid)
 		default:
-			missing = append(missing, obj)
+			missing = append(missing, created.Object.(T))
 		}
 	}
 	return missing
 }
 
-// askOnce tells whether a pod should be asked to go now, and notes that it is.
-func (m *memory) askOnce(uid types.UID, now time.Time) bool {
+// mayDelete tells whether to request the deletion of a child now, and remembers that it is requested.
+func (m *memory) mayDelete(uid types.UID, now time.Time) bool {
 	m.Lock()
 	defer m.Unlock()
-	if at, asked := m.asked[uid]; asked && now.Sub(at) < askedFor {
+	if at, requested := m.deleted[uid]; requested && now.Sub(at) < deleteRetryWait {
 		return false
 	}
-	m.asked[uid] = now
+	m.deleted[uid] = now
 	return true
 }
 
-// known are the children of which the cache shows some and we made others, without those we removed.
-func known[T client.Object](m *memory, seen []T, now time.Time) []T {
-	all := sorted(seen, unseen(m, seen, now))
+// existing are the children of a kind that the cache shows or we created, without those that we deleted.
+func existing[T client.Object](m *memory, kind string, seen []T, now time.Time) []T {
+	all := sorted(seen, unseen(m, kind, seen, now))
 	m.Lock()
 	defer m.Unlock()
 	return slices.DeleteFunc(all, func(obj T) bool {
-		at, asked := m.asked[obj.GetUID()]
-		return asked && now.Sub(at) < askedFor
+		at, deleted := m.deleted[obj.GetUID()]
+		return deleted && now.Sub(at) < deleteRetryWait
 	})
 }
 

@@ -27,18 +27,18 @@ func TestOwnWritesAreRead(t *testing.T) {
 		{"the cache is behind", nil, nil, time.Second, 1},
 		{"the cache has caught up", nil, []*corev1.Pod{aPod("demo-worker-0", "u1")}, time.Second, 0},
 		{"the cache shows another of that name, which came later", nil, []*corev1.Pod{aPod("demo-worker-0", "u2")}, time.Second, 0},
-		{"it came and went between two passes", func(ms *memories) { ms.gone(name, "u1") }, nil, time.Second, 0},
+		{"it came and went between two passes", func(ms *memories) { ms.noteGone(name, "u1") }, nil, time.Second, 0},
 		{"long ago", nil, nil, time.Minute, 0},
 	} {
 		t.Run(row.sentence, func(t *testing.T) {
 			ms := &memories{}
 			m := ms.job(name)
-			m.is("j1")
-			m.remember(aPod("demo-worker-0", "u1"), start)
+			m.forJob("j1")
+			m.noteCreated("Pod", aPod("demo-worker-0", "u1"), start)
 			if row.then != nil {
 				row.then(ms)
 			}
-			if got := unseen(m, row.cache, start.Add(row.after)); len(got) != row.want {
+			if got := unseen(m, "Pod", row.cache, start.Add(row.after)); len(got) != row.want {
 				t.Errorf("%d pods beyond the cache, want %d", len(got), row.want)
 			}
 		})
@@ -48,7 +48,7 @@ func TestOwnWritesAreRead(t *testing.T) {
 func TestADeletionIsAskedForOnce(t *testing.T) {
 	start := time.Unix(1000, 0)
 	m := &memory{}
-	m.is("j1")
+	m.forJob("j1")
 	for _, row := range []struct {
 		sentence string
 		at       time.Duration
@@ -58,7 +58,7 @@ func TestADeletionIsAskedForOnce(t *testing.T) {
 		{"a moment later the cache is behind", time.Second, false},
 		{"much later the request was lost", time.Minute, true},
 	} {
-		if got := m.askOnce("u1", start.Add(row.at)); got != row.want {
+		if got := m.mayDelete("u1", start.Add(row.at)); got != row.want {
 			t.Errorf("%s: asked %v", row.sentence, got)
 		}
 	}
@@ -68,14 +68,14 @@ func TestADeletionIsAskedForOnce(t *testing.T) {
 func TestWhatWeRemovedIsGone(t *testing.T) {
 	start := time.Unix(1000, 0)
 	m := &memory{}
-	m.is("j1")
+	m.forJob("j1")
 	shown := func(after time.Duration) int {
-		return len(known(m, []*corev1.Pod{aPod("demo", "u1")}, start.Add(after)))
+		return len(existing(m, "Service", []*corev1.Pod{aPod("demo", "u1")}, start.Add(after)))
 	}
 	if shown(0) != 1 {
 		t.Error("what nobody removed is missing")
 	}
-	m.askOnce("u1", start)
+	m.mayDelete("u1", start)
 	if shown(time.Second) != 0 {
 		t.Error("what was removed is still there")
 	}
@@ -86,11 +86,11 @@ func TestWhatWeRemovedIsGone(t *testing.T) {
 
 func TestAMemoryIsOfOneJobOnly(t *testing.T) {
 	m := &memory{}
-	m.is("j1")
+	m.forJob("j1")
 	m.unsure = true
-	m.remember(aPod("demo-worker-0", "u1"), time.Unix(1000, 0))
-	m.is("j2")
-	if m.unsure || len(m.made) != 0 {
+	m.noteCreated("Pod", aPod("demo-worker-0", "u1"), time.Unix(1000, 0))
+	m.forJob("j2")
+	if m.unsure || len(m.created) != 0 {
 		t.Error("a job remembers what its namesake did")
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -29,7 +28,7 @@ func (r *Reconciler) fetch(ctx context.Context, name types.NamespacedName) (mani
 	if err := reader.Get(ctx, name, obj); err != nil {
 		return nil, err
 	}
-	m.is(obj.GetUID())
+	m.forJob(obj.GetUID())
 	m.unsure = false
 	if m.newest != nil && newer(m.newest, obj) {
 		return m.newest.DeepCopyObject().(manifest.Object), nil
@@ -46,20 +45,8 @@ func (p *pass) observe(ctx context.Context) (job.Observed, error) {
 	if err := p.client.List(ctx, &pods, mine...); err != nil {
 		return o, fmt.Errorf("listing the pods of %s: %w", o.Job.Name, err)
 	}
-	o.Pods = sorted(pointers(pods.Items), unseen[*corev1.Pod](p.memory, pointers(pods.Items), p.at))
-	var services corev1.ServiceList
-	if err := p.client.List(ctx, &services, mine...); err != nil {
-		return o, fmt.Errorf("listing the services of %s: %w", o.Job.Name, err)
-	}
-	o.Services = known(p.memory, pointers(services.Items), p.at)
-	var scalers autoscalingv2.HorizontalPodAutoscalerList
-	if err := p.client.List(ctx, &scalers, mine...); err != nil {
-		return o, fmt.Errorf("listing the autoscalers of %s: %w", o.Job.Name, err)
-	}
-	if all := known(p.memory, pointers(scalers.Items), p.at); len(all) > 0 {
-		o.Scaler = all[0]
-	}
-	return o, nil
+	o.Pods = sorted(pointers(pods.Items), unseen(p.memory, "Pod", pointers(pods.Items), p.at))
+	return o, p.observeChildren(ctx, &o, mine)
 }
 
 // look gets the facts that the rules ask for.

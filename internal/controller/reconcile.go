@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	toolsevents "k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	crcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/trainyard/trainyard/internal/events"
@@ -29,6 +30,9 @@ type Reconciler struct {
 	metrics  *metrics.Metrics
 	now      func() time.Time
 	memories memories
+	// controller is what calls Reconcile; childKinds are the kinds of children that the cluster serves.
+	controller crcontroller.Controller
+	childKinds *childKinds
 }
 
 // pass is one look at one job.
@@ -75,7 +79,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	events.Tell(r.recorder, p.obj, decision)
 	p.count(decision.Metrics)
-	refused, err := p.act(ctx, decision, observed.Scaler)
+	refused, err := p.act(ctx, decision)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -110,7 +114,7 @@ func (p *pass) next(d job.Decision, later time.Duration, refused bool) time.Dura
 		shorten(d.LookAgain.Sub(p.at))
 	}
 	if len(d.DeletePods) > 0 {
-		shorten(askedFor + time.Second) // a request may be lost
+		shorten(deleteRetryWait + time.Second) // a request may be lost
 	}
 	return wait
 }

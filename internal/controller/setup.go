@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -28,6 +27,7 @@ import (
 	"github.com/trainyard/trainyard/api/naming"
 	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
 	"github.com/trainyard/trainyard/internal/kinds"
+	"github.com/trainyard/trainyard/internal/manifest"
 	"github.com/trainyard/trainyard/internal/metrics"
 )
 
@@ -54,9 +54,10 @@ func Cache(namespace string) (cache.Options, error) {
 	children := cache.ByObject{Label: labels.NewSelector().Add(*ours)}
 	options := cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
-		ByObject: map[client.Object]cache.ByObject{
-			&corev1.Pod{}: children, &corev1.Service{}: children, &autoscalingv2.HorizontalPodAutoscaler{}: children,
-		},
+		ByObject:         map[client.Object]cache.ByObject{&corev1.Pod{}: children},
+	}
+	for _, kind := range manifest.ChildKinds {
+		options.ByObject[kind.New()] = children
 	}
 	if namespace != "" {
 		options.DefaultNamespaces = map[string]cache.Config{namespace: {}}
@@ -74,10 +75,8 @@ type Options struct {
 
 // Setup lets the manager run jobs of all kinds.
 func Setup(mgr ctrl.Manager, options Options) error {
-	for _, child := range []client.Object{&corev1.Pod{}, &corev1.Service{}, &autoscalingv2.HorizontalPodAutoscaler{}} {
-		if err := mgr.GetFieldIndexer().IndexField(context.Background(), child, indexJob, indexKey); err != nil {
-			return fmt.Errorf("indexing children: %w", err)
-		}
+	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &corev1.Pod{}, indexJob, indexKey); err != nil {
+		return fmt.Errorf("indexing pods: %w", err)
 	}
 	numbers, err := metrics.New(options.Metrics)
 	if err == nil {
@@ -86,38 +85,38 @@ func Setup(mgr ctrl.Manager, options Options) error {
 	if err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
+	children := &childKinds{mgr: mgr}
 	for _, kind := range kinds.All {
 		r := &Reconciler{
-			kind: kind, client: mgr.GetClient(), live: mgr.GetAPIReader(), metrics: numbers, now: time.Now,
+			kind: kind, client: mgr.GetClient(), live: mgr.GetAPIReader(), metrics: numbers, now: time.Now, childKinds: children,
 			recorder: mgr.GetEventRecorder(naming.OperatorName(kind.Name())),
 		}
-		if err := r.setup(mgr, options.Workers); err != nil {
+		if r.controller, err = r.setup(mgr, options.Workers); err != nil {
 			return fmt.Errorf("setting up %s: %w", kind.Name(), err)
 		}
+		children.reconcilers = append(children.reconcilers, r)
 	}
-	return nil
+	return children.setup(context.Background(), manifest.ChildKinds, time.Now())
 }
 
 func indexKey(obj client.Object) []string {
 	return []string{obj.GetLabels()[naming.LabelOperatorName] + "/" + obj.GetLabels()[naming.LabelJobName]}
 }
 
-// setup watches the jobs of the kind and their children. Our own writes to a job's status wake nobody.
-func (r *Reconciler) setup(mgr ctrl.Manager, workers int) error {
+// setup watches the jobs of the kind and their pods. Our own writes to a job's status wake nobody.
+func (r *Reconciler) setup(mgr ctrl.Manager, workers int) (crcontroller.Controller, error) {
 	edited := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{})
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(naming.OperatorName(r.kind.Name())).
 		For(r.kind.New(), builder.WithPredicates(edited)).
 		Watches(&corev1.Pod{}, r.children()).
-		Watches(&corev1.Service{}, r.children()).
-		Watches(&autoscalingv2.HorizontalPodAutoscaler{}, r.children()).
 		WithOptions(crcontroller.Options{MaxConcurrentReconciles: workers})
 	if based, ok := r.kind.(kinds.Based); ok {
 		for _, base := range based.Bases() {
 			b = b.WatchesMetadata(base, handler.EnqueueRequestsFromMapFunc(r.waiting(based, mgr.GetScheme())), builder.WithPredicates(created))
 		}
 	}
-	return b.Complete(r)
+	return b.Build(r)
 }
 
 // children wakes the job whose name a child carries, be it this job's or that of a namesake before it.
@@ -132,7 +131,7 @@ func (r *Reconciler) children() handler.EventHandler {
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { wake(e.Object, q) },
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { wake(e.ObjectNew, q) },
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
-			r.memories.gone(jobOf(e.Object), e.Object.GetUID())
+			r.memories.noteGone(jobOf(e.Object), e.Object.GetUID())
 			wake(e.Object, q)
 		},
 	}

@@ -2,13 +2,11 @@ package controller
 
 import (
 	"context"
-	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/trainyard/trainyard/internal/kinds"
 	"github.com/trainyard/trainyard/internal/manifest"
@@ -21,7 +19,7 @@ func states(mgr ctrl.Manager) metrics.States {
 	return metrics.States{List: func() []metrics.State {
 		var all []metrics.State
 		for _, kind := range kinds.All {
-			list, err := listOf(kind, mgr.GetScheme())
+			list, err := listOf(kind.New(), kind.GroupVersion().WithKind(kind.Name()), mgr.GetScheme())
 			if err != nil || mgr.GetCache().List(context.Background(), list, client.UnsafeDisableDeepCopy) != nil {
 				continue
 			}
@@ -40,16 +38,4 @@ func stateOf(kind kinds.Kind, obj manifest.Object) metrics.State {
 		s.State = string(conditions[len(conditions)-1].Type)
 	}
 	return s
-}
-
-func listOf(kind kinds.Kind, scheme *runtime.Scheme) (client.ObjectList, error) {
-	gvk, err := apiutil.GVKForObject(kind.New(), scheme)
-	if err != nil {
-		return nil, fmt.Errorf("finding the list of %s: %w", kind.Name(), err)
-	}
-	list, err := scheme.New(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
-	if err != nil {
-		return nil, fmt.Errorf("making a list of %s: %w", kind.Name(), err)
-	}
-	return list.(client.ObjectList), nil
 }

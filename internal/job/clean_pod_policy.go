@@ -16,9 +16,8 @@ const (
 )
 
 // clean removes what a finished job leaves behind. It is done in every pass until nothing is left to do, since a request
-// may be lost. Services go when no pod is left that could use them.
+// may be lost. Services go when no pod is left that could use them, other children at once.
 func (p *pass) clean() {
-	p.dropScaler()
 	inUse := false
 	for _, pod := range p.allPods() {
 		if p.goes(pod) {
@@ -26,9 +25,7 @@ func (p *pass) clean() {
 		}
 		inUse = inUse || !isOver(pod)
 	}
-	if !inUse {
-		p.deleteServices()
-	}
+	p.deleteChildren(!inUse)
 }
 
 // goes tells whether a pod of the finished job should go. A job that was ended for going beyond a limit is stopped

@@ -2,10 +2,13 @@ package job
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // demo is a valid job, as a PyTorchJob with one Master and the given number of Workers would be: a gang.
@@ -19,12 +22,36 @@ func demo(workers int32, changes ...func(*Job)) Job {
 		Policy:   RunPolicy{CleanPodPolicy: CleanRunning},
 		Success:  Success{Role: "Master", Rule: SuccessAll},
 		Scope:    ScopeJob,
-		Services: []string{"demo"},
+		Children: []Child{service("demo")},
 	}
 	for _, change := range changes {
 		change(&j)
 	}
 	return j
+}
+
+func service(name string) Child {
+	return Child{ChildKind: Services, Object: &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name}}}
+}
+
+// autoscaled gives the job an autoscaler with these bounds, none where high is 0.
+func autoscaled(j *Job, low *int32, high int32) {
+	j.Children = slices.DeleteFunc(slices.Clone(j.Children), func(c Child) bool { return c.ChildKind == Autoscalers })
+	if high > 0 {
+		j.Children = append(j.Children, Child{ChildKind: Autoscalers, Object: &autoscalingv2.HorizontalPodAutoscaler{
+			ObjectMeta: metav1.ObjectMeta{Name: j.Name}, Spec: autoscalingv2.HorizontalPodAutoscalerSpec{MinReplicas: low, MaxReplicas: high},
+		}})
+	}
+}
+
+// autoscaler is the one that the job wants, nil if it wants none.
+func autoscaler(children []Child) *autoscalingv2.HorizontalPodAutoscaler {
+	for _, c := range children {
+		if c.ChildKind == Autoscalers {
+			return c.Object.(*autoscalingv2.HorizontalPodAutoscaler)
+		}
+	}
+	return nil
 }
 
 func ptr[T any](v T) *T { return &v }
@@ -66,7 +93,7 @@ func set(j *Job, word string) error {
 		j.Elastic = &Elastic{Role: "Worker", Min: low, Max: high, Anchored: true}
 		j.Scope, j.Success = ScopeReplica, Success{Role: "Worker", Rule: SuccessAny}
 	case "scaler":
-		j.Scaler = &autoscalingv2.HorizontalPodAutoscalerSpec{MaxReplicas: int32(number)}
+		autoscaled(j, nil, int32(number))
 	case "success":
 		role, rule, _ := strings.Cut(value, ":")
 		j.Success = Success{Role: role, Rule: SuccessRule(rule)}

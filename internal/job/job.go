@@ -4,7 +4,6 @@ import (
 	"strconv"
 	"strings"
 
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -40,11 +39,9 @@ type Job struct {
 	// written. Both are empty for a job that is whole.
 	Missing, Misfit string
 
-	// Services are the names of the Services the job needs while it runs.
-	Services []string
-	// Scaler is the autoscaler the job wants while it runs, nil for none. Unsized says that the object names no number of
-	// replicas, which an autoscaler could not change.
-	Scaler  *autoscalingv2.HorizontalPodAutoscalerSpec
+	// Children are the objects that the job wants besides its pods while it runs, in the order in which they are created.
+	Children []Child
+	// Unsized says that the job wants an autoscaler but its object names no number of replicas, which one could change.
 	Unsized bool
 }
 

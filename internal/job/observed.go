@@ -3,7 +3,6 @@ package job
 import (
 	"time"
 
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -12,11 +11,11 @@ type Observed struct {
 	Now    time.Time
 	Job    Job
 	Status Status
-	// Pods and Services are those that carry the job's name, sorted by name; also those of an earlier job of that name.
+	// Pods and Children are those that carry the job's name, sorted by name; also those of an earlier job of that name.
 	Pods     []*corev1.Pod
-	Services []*corev1.Service
-	// Scaler is the autoscaler of the job's name, nil if there is none.
-	Scaler *autoscalingv2.HorizontalPodAutoscaler
+	Children []Child
+	// Unserved are the kinds of children that the cluster does not serve.
+	Unserved map[string]bool
 	// Refusal is the last answer of the API server to creating a child that was not yes, nil once it was.
 	Refusal *Refusal
 
@@ -55,11 +54,15 @@ type Decision struct {
 	Status Status
 
 	DeletePods     []Deletion
-	DeleteServices []*corev1.Service
-	CreateServices []string
-	// CreatePods are of attempt Status.Attempt.
-	CreatePods []Replica
-	Scaler     ScalerAction
+	DeleteChildren []Child
+	// CreatePods are of attempt Status.Attempt. They are created after the required ones of CreateChildren and before the
+	// others.
+	CreatePods     []Replica
+	CreateChildren []Child
+	// UpdateChildren are written as their Changed says.
+	UpdateChildren []Child
+	// SizeJob says that the present number of replicas is written into the job, so that an autoscaler finds one.
+	SizeJob bool
 	// DeleteJob says that the job outlived its TTL.
 	DeleteJob bool
 

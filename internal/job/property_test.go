@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 )
@@ -97,9 +96,10 @@ func genBounds(t *rapid.T, j *Job) {
 	} else {
 		e.Anchored = rapid.IntRange(0, 3).Draw(t, "meets elsewhere") > 0
 	}
-	j.Elastic, j.Scaler = &e, nil
+	j.Elastic = &e
+	autoscaled(j, nil, 0)
 	if rapid.Bool().Draw(t, "autoscaled") {
-		j.Scaler = &autoscalingv2.HorizontalPodAutoscalerSpec{MinReplicas: &e.Min, MaxReplicas: e.Max}
+		autoscaled(j, &e.Min, e.Max)
 	}
 }
 
@@ -112,7 +112,7 @@ func (h *history) namesake() {
 			h.start(pod, "n1")
 		}
 	}
-	h.createService("demo", "j0")
+	h.createChild(service("demo"), "j0")
 }
 
 // step lets one thing happen.
@@ -151,8 +151,8 @@ func (h *history) step() {
 		h.downAndUp()
 	case "autoscale":
 		// It edits as long as it is there, whatever has become of the job.
-		if h.scaler != nil {
-			h.scaleTo(rapid.Int32Range(*h.scaler.Spec.MinReplicas, h.scaler.Spec.MaxReplicas).Draw(h.T, "desiredReplicas"))
+		if scaler := h.scaler(); scaler != nil {
+			h.scaleTo(rapid.Int32Range(*scaler.Spec.MinReplicas, scaler.Spec.MaxReplicas).Draw(h.T, "desiredReplicas"))
 		}
 	case "bounds":
 		if h.job.Elastic != nil {
@@ -340,9 +340,9 @@ func (h *history) strangersLeave() {
 			delete(h.pods, name)
 		}
 	}
-	for name, svc := range h.services {
-		if svc.OwnerReferences[0].UID != "j1" {
-			delete(h.services, name)
+	for name, child := range h.children {
+		if child.GetOwnerReferences()[0].UID != "j1" {
+			delete(h.children, name)
 		}
 	}
 	h.changed()
@@ -435,14 +435,15 @@ func (h *history) checkScaler() {
 	if toldOtherwise(Observed{Job: h.job, Pods: h.attemptsPods()}) {
 		h.Fatalf("3: pods of one attempt know other bounds than %s", h.job.Elastic.Bounds())
 	}
-	wants := h.job.Scaler != nil && !h.status.Finished() && !h.job.Policy.Suspend && h.status.Finishing.IsZero()
+	has := h.scaler()
+	wants := autoscaler(h.job.Children) != nil && !h.status.Finished() && !h.job.Policy.Suspend && h.status.Finishing.IsZero()
 	switch {
-	case wants && h.scaler == nil && h.refusal != nil: // it is made when what was refused is tried again
-	case wants != (h.scaler != nil):
-		h.Fatalf("4: wants an autoscaler: %v, has one: %v", wants, h.scaler != nil)
-	case wants && (h.scaler.Spec.MaxReplicas != h.job.Elastic.Max || *h.scaler.Spec.MinReplicas != h.job.Elastic.Min):
+	case wants && has == nil && h.refusal != nil: // it is created when what was refused is tried again
+	case wants != (has != nil):
+		h.Fatalf("4: wants an autoscaler: %v, has one: %v", wants, has != nil)
+	case wants && (has.Spec.MaxReplicas != h.job.Elastic.Max || *has.Spec.MinReplicas != h.job.Elastic.Min):
 		h.Fatalf("the autoscaler goes from %d to %d, the job from %d to %d",
-			*h.scaler.Spec.MinReplicas, h.scaler.Spec.MaxReplicas, h.job.Elastic.Min, h.job.Elastic.Max)
+			*has.Spec.MinReplicas, has.Spec.MaxReplicas, h.job.Elastic.Min, h.job.Elastic.Max)
 	}
 }
 

@@ -1,13 +1,16 @@
 package job
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Refusal is an answer of the API server to a creation that was not yes.
 type Refusal struct {
 	// Object is what was to be created: "pod demo-worker-1".
 	Object string
-	// OfScaler says that it was the autoscaler, without which the job can start.
-	OfScaler bool
+	// Optional says that the job can start without the object.
+	Optional bool
 	// Invalid says that the object itself is wrong (422), so that asking again is no use. Otherwise something stands in
 	// its way that may pass: a quota, a limit range, an object of that name.
 	Invalid bool
@@ -24,7 +27,9 @@ const (
 
 // heedRefusal puts creations off when the API server said no a moment ago: nothing will tell us when it would say yes.
 func (p *pass) heedRefusal() {
-	if p.Refusal == nil || p.Decision.Scaler != CreateScaler && (p.Refusal.OfScaler || len(p.CreatePods)+len(p.CreateServices) == 0) {
+	optional := func(c Child) bool { return !c.Required }
+	creates := slices.ContainsFunc(p.CreateChildren, optional)
+	if p.Refusal == nil || !creates && (p.Refusal.Optional || len(p.CreatePods)+len(p.CreateChildren) == 0) {
 		return
 	}
 	p.wait("cannot create %s: %s", p.Refusal.Object, head(p.Refusal.Message, 300))
@@ -37,11 +42,10 @@ func (p *pass) heedRefusal() {
 		return
 	}
 	p.lookAt(again)
-	if !p.Refusal.OfScaler {
-		p.CreatePods, p.CreateServices = nil, nil
-	}
-	if p.Decision.Scaler == CreateScaler {
-		p.Decision.Scaler = KeepScaler
+	if p.Refusal.Optional {
+		p.CreateChildren = slices.DeleteFunc(p.CreateChildren, optional)
+	} else {
+		p.CreatePods, p.CreateChildren = nil, nil
 	}
 }
 

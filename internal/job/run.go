@@ -1,10 +1,6 @@
 package job
 
-import (
-	"fmt"
-
-	corev1 "k8s.io/api/core/v1"
-)
+import corev1 "k8s.io/api/core/v1"
 
 // run brings the children of a job that is neither finished nor suspended to what they should be.
 func (p *pass) run() {
@@ -19,8 +15,7 @@ func (p *pass) run() {
 			p.delete(r.pod, "it is replaced")
 		}
 	}
-	p.keepScaler()
-	if p.needServices() {
+	if p.keepChildren() {
 		p.createPods()
 	}
 	p.heedRefusal()
@@ -129,40 +124,5 @@ func (p *pass) allPods() []*corev1.Pod {
 func (p *pass) delete(pod *corev1.Pod, why string) {
 	if pod.DeletionTimestamp == nil {
 		p.DeletePods = append(p.DeletePods, Deletion{Pod: pod, Why: why})
-	}
-}
-
-// needServices creates the Services that are missing. While a stranger holds one of their names the replicas could not
-// find each other, so no pods are made.
-func (p *pass) needServices() bool {
-	have := map[string]bool{}
-	for _, svc := range p.Services {
-		have[svc.Name] = owned(svc, p.Job) && svc.DeletionTimestamp == nil
-		if !have[svc.Name] {
-			p.strangers["service "+svc.Name] = true
-		}
-	}
-	free := true
-	for _, name := range p.Job.Services {
-		switch {
-		case have[name]:
-		case p.strangers["service "+name]:
-			p.wait("the Service %s belongs to something else", name)
-			free = false
-		default:
-			p.CreateServices = append(p.CreateServices, name)
-		}
-	}
-	return free
-}
-
-func (p *pass) deleteServices() {
-	for _, svc := range p.Services {
-		if owned(svc, p.Job) && svc.DeletionTimestamp == nil {
-			p.DeleteServices = append(p.DeleteServices, svc)
-		}
-	}
-	if n := len(p.DeleteServices); n > 0 && p.next().Finished() {
-		p.say(false, p.Job.Kind+"Cleaned", fmt.Sprintf("is cleaned up by cleanPodPolicy %s", p.Job.Policy.CleanPodPolicy))
 	}
 }

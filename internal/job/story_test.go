@@ -116,7 +116,7 @@ func (s *teller) happens(words []string) error {
 	case "stranger":
 		s.stranger(args[0], args[1])
 	case "leaves":
-		delete(s.services, args[0])
+		delete(s.children, service(args[0]).name())
 		delete(s.pods, args[0])
 		s.changed()
 	case "node":
@@ -221,7 +221,7 @@ func (s *teller) those(names []string, unnamed func(*corev1.Pod) bool) []*corev1
 
 func (s *teller) stranger(kind, name string) {
 	if kind == "service" {
-		s.createService(name, "j0")
+		s.createChild(service(name), "j0")
 		return
 	}
 	role, index, _ := strings.Cut(strings.TrimPrefix(name, "demo-"), "-")
@@ -283,6 +283,14 @@ func (s *teller) rest() error {
 	return s.settle(s.tell)
 }
 
+// inWords names a child as stories do; a job has one autoscaler at most.
+func inWords(child Child) string {
+	if child.ChildKind == Autoscalers {
+		return "autoscaler"
+	}
+	return strings.ToLower(child.name())
+}
+
 // tell writes down a decision for people.
 func (s *teller) tell(d Decision) {
 	line := func(format string, args ...any) { fmt.Fprintf(s.out, "    "+format+"\n", args...) }
@@ -302,19 +310,25 @@ func (s *teller) tell(d Decision) {
 		}
 		line("%s pod %s: %s", how, del.Pod.Name, del.Why)
 	}
-	for _, svc := range d.DeleteServices {
-		line("delete service %s", svc.Name)
+	children := func(required bool) {
+		for _, action := range []struct {
+			verb     string
+			children []Child
+		}{{"delete", d.DeleteChildren}, {"create", d.CreateChildren}, {"update", d.UpdateChildren}} {
+			for _, child := range action.children {
+				if child.Required == required {
+					line("%s %s", action.verb, inWords(child))
+				}
+			}
+		}
 	}
-	for _, name := range d.CreateServices {
-		line("create service %s", name)
-	}
+	children(true)
 	for _, r := range d.CreatePods {
 		line("create pod %s of attempt %d", s.job.PodName(r), d.Status.Attempt)
 	}
-	if d.Scaler == SizeJob {
+	children(false)
+	if d.SizeJob {
 		line("write the number of replicas into the job")
-	} else if d.Scaler != KeepScaler {
-		line("%s autoscaler", strings.ToLower(string(d.Scaler)))
 	}
 	if d.DeleteJob {
 		line("delete the job")

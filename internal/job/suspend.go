@@ -13,8 +13,7 @@ func (p *pass) suspend() {
 	for _, pod := range p.allPods() {
 		p.delete(pod, "the job is suspended")
 	}
-	p.deleteServices()
-	p.dropScaler()
+	p.deleteChildren(true)
 }
 
 // resume starts the job anew, as a further attempt: pods of the run before the suspension may still be stopping.

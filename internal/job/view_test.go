@@ -19,7 +19,7 @@ func TestTakeOverFromTrainingOperator(t *testing.T) {
 		pod.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
 		w.pods[pod.Name] = pod
 		w.start(pod, "n1")
-		w.createService(pod.Name, "j1")
+		w.createChild(service(pod.Name), "j1")
 	}
 	w.status.set(Created, "PyTorchJobCreated", "", epoch)
 	w.status.set(Running, "PyTorchJobRunning", "", epoch)
@@ -33,8 +33,8 @@ func TestTakeOverFromTrainingOperator(t *testing.T) {
 	rest(t, w)
 	w.gone(w.pods["demo-worker-0"])
 	rest(t, w)
-	if !w.status.Is(Succeeded) || len(w.services) != 0 {
-		t.Errorf("succeeded %v, %d Services left", w.status.Is(Succeeded), len(w.services))
+	if !w.status.Is(Succeeded) || len(w.children) != 0 {
+		t.Errorf("succeeded %v, %d Services left", w.status.Is(Succeeded), len(w.children))
 	}
 }
 

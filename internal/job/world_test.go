@@ -10,6 +10,7 @@ import (
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -27,8 +28,7 @@ type world struct {
 	version  int // of the job object
 	jobGone  bool
 	pods     map[string]*corev1.Pod
-	services map[string]*corev1.Service
-	scaler   *autoscalingv2.HorizontalPodAutoscaler
+	children map[string]Child // by kind and name
 	uids     int
 	// history is what a cache may still show: the pods after each change.
 	history []map[string]*corev1.Pod
@@ -68,7 +68,7 @@ type chaos struct {
 var epoch = time.Date(2026, 11, 15, 8, 0, 0, 0, time.UTC)
 
 func newWorld(j Job) *world {
-	w := &world{now: epoch, job: j, pods: map[string]*corev1.Pod{}, services: map[string]*corev1.Service{}, quota: -1, deadNodes: map[string]bool{}}
+	w := &world{now: epoch, job: j, pods: map[string]*corev1.Pod{}, children: map[string]Child{}, quota: -1, deadNodes: map[string]bool{}}
 	w.jobs = []Job{j}
 	w.changed()
 	return w
@@ -97,7 +97,7 @@ func (w *world) observe(lag int) Observed {
 	w.seenJob = max(w.seenJob, w.version-lag)
 	j := w.jobs[w.seenJob]
 	return Observed{
-		Now: w.now, Job: j, Status: w.status.clone(), Pods: sorted(w.history[at]), Services: w.sortedServices(), Scaler: w.scaler, Refusal: w.refusal,
+		Now: w.now, Job: j, Status: w.status.clone(), Pods: sorted(w.history[at]), Children: w.observedChildren(j), Refusal: w.refusal,
 	}
 }
 
@@ -109,12 +109,30 @@ func sorted(pods map[string]*corev1.Pod) []*corev1.Pod {
 	return list
 }
 
-func (w *world) sortedServices() []*corev1.Service {
-	var list []*corev1.Service
-	for _, name := range slices.Sorted(maps.Keys(w.services)) {
-		list = append(list, w.services[name])
+// observedChildren are the children there are, with what the job wants of an autoscaler that differs.
+func (w *world) observedChildren(j Job) []Child {
+	var list []Child
+	for _, name := range slices.Sorted(maps.Keys(w.children)) {
+		child := w.children[name]
+		for _, want := range j.Children {
+			if want.name() != name || want.ChildKind != Autoscalers {
+				continue
+			}
+			have, wanted := child.Object.(*autoscalingv2.HorizontalPodAutoscaler), want.Object.(*autoscalingv2.HorizontalPodAutoscaler)
+			if !equality.Semantic.DeepEqual(have.Spec, wanted.Spec) {
+				changed := have.DeepCopy()
+				changed.Spec = wanted.Spec
+				child.Changed = changed
+			}
+		}
+		list = append(list, child)
 	}
 	return list
+}
+
+// scaler is the autoscaler of the job, nil if there is none.
+func (w *world) scaler() *autoscalingv2.HorizontalPodAutoscaler {
+	return autoscaler(slices.Collect(maps.Values(w.children)))
 }
 
 // reconcile is one pass of the controller. It returns the decision and whether it was carried out to the end.
@@ -204,16 +222,21 @@ func (w *world) carryOut(o Observed, d Decision, version int, c chaos, call func
 			return false
 		}
 	}
-	for _, svc := range d.DeleteServices {
-		if !call(func() { delete(w.services, svc.Name) }) {
+	for _, child := range d.DeleteChildren {
+		if !call(func() { delete(w.children, child.name()) }) {
 			return false
 		}
 	}
-	if d.Scaler != KeepScaler && !call(func() { w.scale(d.Scaler, o.Job) }) {
+	for _, child := range d.UpdateChildren {
+		if !call(func() { w.children[child.name()] = Child{ChildKind: child.ChildKind, Object: child.Changed} }) {
+			return false
+		}
+	}
+	if d.SizeJob && !call(func() { w.edit(func(j *Job) { j.Unsized = false }) }) {
 		return false
 	}
-	for _, name := range d.CreateServices {
-		if !call(func() { w.createService(name, w.job.UID) }) {
+	for _, child := range d.CreateChildren {
+		if !call(func() { w.createChild(child, w.job.UID) }) {
 			return false
 		}
 	}
@@ -254,17 +277,6 @@ func (w *world) writeStatus(version int, o Observed, d Decision) bool {
 	return true
 }
 
-func (w *world) scale(action ScalerAction, j Job) {
-	switch action {
-	case CreateScaler, UpdateScaler:
-		w.scaler = &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: w.meta(j.Name, j.UID), Spec: *j.Scaler}
-	case DeleteScaler:
-		w.scaler = nil
-	case SizeJob:
-		w.edit(func(j *Job) { j.Unsized = false })
-	}
-}
-
 func (w *world) meta(name string, owner types.UID) metav1.ObjectMeta {
 	w.uids++
 	yes := true
@@ -274,10 +286,16 @@ func (w *world) meta(name string, owner types.UID) metav1.ObjectMeta {
 	}
 }
 
-func (w *world) createService(name string, owner types.UID) {
-	if w.services[name] == nil {
-		w.services[name] = &corev1.Service{ObjectMeta: w.meta(name, owner)}
+func (w *world) createChild(want Child, owner types.UID) {
+	if _, exists := w.children[want.name()]; exists {
+		return
 	}
+	child := Child{ChildKind: want.ChildKind, Object: want.DeepCopyObject().(Object)}
+	meta := w.meta(want.GetName(), owner)
+	child.SetUID(meta.UID)
+	child.SetCreationTimestamp(meta.CreationTimestamp)
+	child.SetOwnerReferences(meta.OwnerReferences)
+	w.children[child.name()] = child
 }
 
 // createPod makes the replica's pod, or notes why the API server would not. A name that is taken by our own pod is no
@@ -423,6 +441,6 @@ func (w *world) settle(each func(Decision)) error {
 
 // idle tells whether a decision is empty, or waits.
 func idle(d Decision) bool {
-	return d.Write == WriteNothing && len(d.DeletePods)+len(d.DeleteServices)+len(d.CreateServices)+len(d.CreatePods) == 0 &&
-		d.Scaler == KeepScaler && !d.DeleteJob && len(d.Events) == 0
+	return d.Write == WriteNothing && len(d.DeletePods)+len(d.DeleteChildren)+len(d.CreateChildren)+len(d.UpdateChildren)+len(d.CreatePods) == 0 &&
+		!d.SizeJob && !d.DeleteJob && len(d.Events) == 0
 }

@@ -100,16 +100,20 @@ func parse(t *testing.T, text string, into any) {
 func children(t *testing.T, m *manifest.Manifest) []byte {
 	t.Helper()
 	var objects []any
-	for _, name := range m.Job.Services {
-		objects = append(objects, m.Service(name))
+	for _, c := range m.Job.Children {
+		if c.Required {
+			objects = append(objects, c.Object)
+		}
 	}
 	for _, role := range m.Job.Roles {
 		for i := range m.Job.Size(role) {
 			objects = append(objects, m.Pod(job.Replica{Role: role.Name, Index: i}, 2))
 		}
 	}
-	if m.Job.Scaler != nil {
-		objects = append(objects, m.Autoscaler())
+	for _, c := range m.Job.Children {
+		if !c.Required {
+			objects = append(objects, c.Object)
+		}
 	}
 	var out bytes.Buffer
 	for _, obj := range objects {

@@ -16,12 +16,15 @@ import (
 
 // checkAutoscaler warns of an autoscaler that the API server would refuse: the job runs without it, and does not scale.
 func (c *checker) checkAutoscaler(m *manifest.Manifest) error {
-	if m.Job.Scaler == nil {
-		return nil
-	}
-	refusals, err := autoscalerRefusals(m.Autoscaler())
-	if err != nil {
-		return err
+	var refusals field.ErrorList
+	for _, child := range m.Children() {
+		if scaler, is := child.Object.(*autoscalingv2.HorizontalPodAutoscaler); is {
+			found, err := autoscalerRefusals(scaler)
+			if err != nil {
+				return err
+			}
+			refusals = append(refusals, found...)
+		}
 	}
 	for _, e := range refusals {
 		below, ofMetrics := strings.CutPrefix(e.Field, "spec.metrics")

@@ -53,14 +53,18 @@ func (c *checker) checkChildren(m *manifest.Manifest, of origin) error {
 	if len(c.problems) > len(known) {
 		return nil // a Service has its ports and names from the pods
 	}
-	for _, name := range m.Job.Services {
-		refusals, err := serviceRefusals(m.Service(name))
+	for _, child := range m.Children() {
+		service, is := child.Object.(*corev1.Service)
+		if !is {
+			continue
+		}
+		refusals, err := serviceRefusals(service)
 		if err != nil {
 			return err
 		}
 		for _, e := range refusals {
 			if words := wordsOn(e); !slices.ContainsFunc(known, func(p Problem) bool { return p.covers("metadata.name") }) {
-				c.add(Error, "metadata.name", "the Service %s would be refused: %s: %s", name, e.Field, words)
+				c.add(Error, "metadata.name", "the Service %s would be refused: %s: %s", service.Name, e.Field, words)
 				c.depends()
 			}
 		}

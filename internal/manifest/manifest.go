@@ -4,19 +4,16 @@
 package manifest
 
 import (
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/trainyard/trainyard/internal/job"
 )
 
 // Object is an API object of any kind of job.
-type Object interface {
-	metav1.Object
-	runtime.Object
-}
+type Object = job.Object
 
 // Manifest is a job as its kind reads it.
 type Manifest struct {
@@ -28,6 +25,8 @@ type Manifest struct {
 	Templates map[string]*corev1.PodTemplateSpec
 	// Env is the environment of a replica.
 	Env func(job.Replica) Env
+	// Metrics are those by which an autoscaler sizes the elastic role; none without one.
+	Metrics []autoscalingv2.MetricSpec
 	// IndexKey is a further label and annotation under which a pod bears its index, empty for none.
 	IndexKey string
 	// Leader is the replica the others look to. With Rendezvous it is also found by its bare name.

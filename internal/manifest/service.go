@@ -4,13 +4,12 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainyard/trainyard/internal/job"
 )
 
-// ServiceNames are the Services a job needs: one over all its pods, and one of the own name of each replica where others meet.
-func (m *Manifest) ServiceNames() []string {
+// serviceNames are the Services a job needs: one over all its pods, and one of the own name of each replica where others meet.
+func (m *Manifest) serviceNames() []string {
 	names := []string{m.Job.Name}
 	for _, r := range m.met() {
 		names = append(names, m.Job.PodName(r))
@@ -30,9 +29,9 @@ func (m *Manifest) met() []job.Replica {
 	return met
 }
 
-// Service is the headless Service of that name. It publishes pods that are not ready: a replica becomes ready only by
+// service is the headless Service of that name. It publishes pods that are not ready: a replica becomes ready only by
 // finding the others.
-func (m *Manifest) Service(name string) *corev1.Service {
+func (m *Manifest) service(name string) *corev1.Service {
 	labels := m.jobLabels()
 	for _, r := range m.met() {
 		if name == m.Job.PodName(r) {
@@ -40,9 +39,7 @@ func (m *Manifest) Service(name string) *corev1.Service {
 		}
 	}
 	return &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: name, Namespace: m.Job.Namespace, Labels: labels, OwnerReferences: []metav1.OwnerReference{m.owner()},
-		},
+		ObjectMeta: m.childMeta(name, labels),
 		Spec: corev1.ServiceSpec{
 			ClusterIP: corev1.ClusterIPNone, Selector: labels, PublishNotReadyAddresses: true, Ports: m.ports(),
 		},

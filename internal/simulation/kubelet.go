@@ -154,10 +154,10 @@ func over(pod *corev1.Pod) bool {
 }
 
 // sorted are the objects in the order of their names, as copies.
-func sorted[T interface{ DeepCopy() T }](objects map[string]T) []T {
+func sorted[T any](objects map[string]T, snapshot func(T) T) []T {
 	var list []T
 	for _, name := range slices.Sorted(maps.Keys(objects)) {
-		list = append(list, objects[name].DeepCopy())
+		list = append(list, snapshot(objects[name]))
 	}
 	return list
 }

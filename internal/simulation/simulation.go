@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -43,8 +42,7 @@ type world struct {
 	down     bool
 
 	pods     map[string]*corev1.Pod
-	services map[string]*corev1.Service
-	scaler   *autoscalingv2.HorizontalPodAutoscaler
+	children map[string]job.Child // by kind and name
 	uids     int
 
 	agenda []entry
@@ -66,9 +64,10 @@ func Live(m *manifest.Manifest, script Script, pace Pace) (*Life, error) {
 	}
 	if m.Job.UID == "" {
 		m.Job.UID = "simulated"
+		m.Job.Children = m.Children()
 	}
 	w := &world{
-		manifest: m, script: script, pace: pace, now: epoch, pods: map[string]*corev1.Pod{}, services: map[string]*corev1.Service{},
+		manifest: m, script: script, pace: pace, now: epoch, pods: map[string]*corev1.Pod{}, children: map[string]job.Child{},
 		life: &Life{}, runs: map[types.UID]int{},
 	}
 	for _, h := range script {
@@ -206,7 +205,9 @@ func (w *world) settle() error {
 }
 
 func (w *world) decide() job.Decision {
-	o := job.Observed{Now: w.now, Job: w.manifest.Job, Status: w.status, Pods: sorted(w.pods), Services: sorted(w.services), Scaler: w.scaler, Live: true}
+	o := job.Observed{Now: w.now, Job: w.manifest.Job, Status: w.status, Live: true}
+	o.Pods = sorted(w.pods, (*corev1.Pod).DeepCopy)
+	o.Children = sorted(w.children, func(c job.Child) job.Child { return c })
 	d := job.Decide(o)
 	for range 3 {
 		if len(d.Ask.Nodes) == 0 && !d.Ask.Pods {
@@ -230,24 +231,21 @@ func (w *world) carryOut(d job.Decision) (rest bool) {
 	if names := w.stop(d.DeletePods); len(names) > 0 {
 		w.tell(Done, "stops %s", strings.Join(names, ", "))
 	}
-	for _, s := range d.DeleteServices {
-		delete(w.services, s.Name)
+	for _, child := range d.DeleteChildren {
+		delete(w.children, child.Kind+" "+child.GetName())
 	}
-	for _, name := range d.CreateServices {
-		w.services[name] = w.manifest.Service(name)
+	for _, child := range d.CreateChildren {
+		w.children[child.Kind+" "+child.GetName()] = child
 	}
-	switch d.Scaler {
-	case job.CreateScaler, job.UpdateScaler:
-		w.scaler = w.manifest.Autoscaler()
-	case job.DeleteScaler:
-		w.scaler = nil
+	if d.SizeJob {
+		w.manifest.Job.Unsized = false
 	}
 	w.create(d)
 	if d.DeleteJob {
 		w.tell(Done, "deletes the job: its TTL has passed")
 		w.gone = true
 	}
-	return d.Write == job.WriteNothing && len(d.DeletePods)+len(d.DeleteServices)+len(d.CreateServices)+len(d.CreatePods) == 0 && d.Scaler == job.KeepScaler
+	return d.Write == job.WriteNothing && len(d.DeletePods)+len(d.DeleteChildren)+len(d.CreateChildren)+len(d.CreatePods) == 0 && !d.SizeJob
 }
 
 // words are the operator's without the job's name, which is the same in all of them.

@@ -128,7 +128,7 @@ func about(e *corev1.Event, j *Job) bool {
 	case when(e).Before(j.Object.GetCreationTimestamp().Time):
 		return false
 	case of.Kind == "HorizontalPodAutoscaler":
-		return j.Job.Scaler != nil && of.Name == j.Job.Name
+		return of.Name == j.Job.Name && slices.ContainsFunc(j.Job.Children, func(c job.Child) bool { return c.ChildKind == job.Autoscalers })
 	case of.Kind != "Pod" || !ours:
 		return false
 	}

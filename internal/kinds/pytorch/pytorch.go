@@ -6,7 +6,6 @@ package pytorch
 import (
 	"cmp"
 
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
@@ -52,7 +51,7 @@ func (Kind) Read(obj manifest.Object) *manifest.Manifest {
 	m := manifest.Kubeflow(kubeflowv1.PyTorchJobKind, &pj.ObjectMeta, pj.Spec.RunPolicy, &pj.Status, pj.Spec.PyTorchReplicaSpecs,
 		[]kubeflowv1.ReplicaType{kubeflowv1.PyTorchMaster, kubeflowv1.PyTorchWorker}, kubeflowv1.PyTorchContainer)
 	elastic(m, pj)
-	m.Job.Unsized = unsized && m.Job.Scaler != nil
+	m.Job.Unsized = unsized && m.Autoscaled()
 	hasMaster := m.Has(kubeflowv1.PyTorchMaster)
 	m.Job.Success = success(hasMaster, pj.Spec.ElasticPolicy != nil)
 	m.Leader = job.Replica{Role: string(kubeflowv1.PyTorchWorker)}
@@ -60,7 +59,7 @@ func (Kind) Read(obj manifest.Object) *manifest.Manifest {
 		m.Leader.Role = string(kubeflowv1.PyTorchMaster)
 	}
 	m.Rendezvous = true
-	m.Job.Services = m.ServiceNames()
+	m.Job.Children = m.Children()
 	m.Env = func(r job.Replica) manifest.Env { return environment(m, pj, r) }
 	return m
 }
@@ -76,14 +75,7 @@ func elastic(m *manifest.Manifest, pj *kubeflowv1.PyTorchJob) {
 	m.Job.Elastic = &job.Elastic{
 		Role: string(kubeflowv1.PyTorchWorker), Min: *policy.MinReplicas, Max: *policy.MaxReplicas, Anchored: anchored(policy),
 	}
-	if len(policy.Metrics) > 0 {
-		m.Job.Scaler = &autoscalingv2.HorizontalPodAutoscalerSpec{
-			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{
-				APIVersion: kubeflowv1.GroupVersion.String(), Kind: kubeflowv1.PyTorchJobKind, Name: pj.Name,
-			},
-			MinReplicas: policy.MinReplicas, MaxReplicas: *policy.MaxReplicas, Metrics: policy.Metrics,
-		}
-	}
+	m.Metrics = policy.Metrics
 }
 
 // unsized tells whether the job names no number of Workers, so that an autoscaler would find none.

@@ -95,8 +95,8 @@ func TestRules(t *testing.T) {
 	} {
 		t.Run(row.sentence, func(t *testing.T) {
 			m := Kind{}.Read(row.job)
-			if m.Job.Success != row.success || m.Job.RestartScope() != row.scope || len(m.Job.Services) != row.services {
-				t.Errorf("success %+v, scope %s, services %v", m.Job.Success, m.Job.RestartScope(), m.Job.Services)
+			if m.Job.Success != row.success || m.Job.RestartScope() != row.scope || len(m.Job.Children) != row.services {
+				t.Errorf("success %+v, scope %s, services %v", m.Job.Success, m.Job.RestartScope(), m.Job.Children)
 			}
 			if got := m.Job.PodRestartPolicy(job.Replica{Role: "Worker"}); got != row.kubelet {
 				t.Errorf("the kubelet is told %s about the first Worker, want %s", got, row.kubelet)

@@ -61,7 +61,7 @@ func (Kind) Read(obj manifest.Object) *manifest.Manifest {
 	}
 	m.Leader = leader(m)
 	m.Job.Success = success(m, *tf.Spec.SuccessPolicy)
-	m.Job.Services = m.ServiceNames()
+	m.Job.Children = m.Children()
 	m.Env = func(r job.Replica) manifest.Env { return environment(m, tf, r) }
 	return m
 }

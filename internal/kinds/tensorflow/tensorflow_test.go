@@ -36,8 +36,8 @@ func TestRules(t *testing.T) {
 	} {
 		t.Run(row.sentence, func(t *testing.T) {
 			m := Kind{}.Read(row.job)
-			if m.Job.Success != row.success || m.Job.RestartScope() != job.ScopeReplica || len(m.Job.Services) != 1 {
-				t.Errorf("success %+v, scope %s, services %v", m.Job.Success, m.Job.RestartScope(), m.Job.Services)
+			if m.Job.Success != row.success || m.Job.RestartScope() != job.ScopeReplica || len(m.Job.Children) != 1 {
+				t.Errorf("success %+v, scope %s, services %v", m.Job.Success, m.Job.RestartScope(), m.Job.Children)
 			}
 		})
 	}

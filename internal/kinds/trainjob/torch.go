@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 
 	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
@@ -83,15 +82,8 @@ func elastic(m *manifest.Manifest, e *trainer.TorchElasticPolicy, tj *trainer.Tr
 	m.Job.Elastic = &job.Elastic{Role: m.Leader.Role, Min: low, Max: high, Anchored: true}
 	m.Job.Scope = job.ScopeReplica
 	m.Job.Success = job.Success{Role: m.Leader.Role, Rule: job.SuccessAny}
-	if len(e.Metrics) > 0 {
-		m.Job.Scaler = &autoscalingv2.HorizontalPodAutoscalerSpec{
-			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{
-				APIVersion: trainer.GroupVersion.String(), Kind: trainer.TrainJobKind, Name: tj.Name,
-			},
-			MinReplicas: &low, MaxReplicas: high, Metrics: e.Metrics,
-		}
-		m.Job.Unsized = tj.Spec.Trainer == nil || tj.Spec.Trainer.NumNodes == nil
-	}
+	m.Metrics = e.Metrics
+	m.Job.Unsized = m.Autoscaled() && (tj.Spec.Trainer == nil || tj.Spec.Trainer.NumNodes == nil)
 	return nil
 }
 

@@ -101,7 +101,7 @@ func build(m *manifest.Manifest, tj *trainer.TrainJob) error {
 	if err := frameworkOf(spec.MLPolicy).build(m, spec, tj); err != nil {
 		return err
 	}
-	m.Job.Services = m.ServiceNames()
+	m.Job.Children = m.Children()
 	return checkNames(m.Job)
 }
 

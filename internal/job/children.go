@@ -1,0 +1,142 @@
+package job
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Object is an API object of any kind.
+type Object interface {
+	metav1.Object
+	runtime.Object
+}
+
+// ChildKind is a kind of object that a job may want besides its pods, and the rules by which such objects live.
+type ChildKind struct {
+	// Kind is the API kind; messages name it.
+	Kind string
+	// Required: no pod is created before the job's children of this kind exist. A job runs without children of other kinds.
+	Required bool
+	// Until is when the children are removed.
+	Until Removal
+}
+
+// Removal is the moment at which children of a kind are removed. A suspended job has none of any kind.
+type Removal string
+
+// The moments of removal.
+const (
+	// RemoveWithLastPod: when the job has ended and no pod is left that could use them. What an earlier version or another
+	// operator created for a running job stays until then, too.
+	RemoveWithLastPod Removal = "LastPod"
+	// RemoveAtEnd: when the job has ended, or does not want them any more.
+	RemoveAtEnd Removal = "End"
+	// RemoveWhenFinishing: as RemoveAtEnd, but as soon as an elastic job has a replica that succeeded.
+	RemoveWhenFinishing Removal = "Finishing"
+)
+
+// The kinds of children that jobs have.
+var (
+	// Services let replicas find each other.
+	Services = ChildKind{Kind: "Service", Required: true, Until: RemoveWithLastPod}
+	// Autoscalers change the number of replicas of elastic jobs.
+	Autoscalers = ChildKind{Kind: "HorizontalPodAutoscaler", Until: RemoveWhenFinishing}
+)
+
+// Child is an object that a job wants besides its pods: as it should be in a Job, as it is in an Observed.
+type Child struct {
+	ChildKind
+	Object
+	// Changed is the observed object with what the job now wants of it; nil where it already is as wanted.
+	Changed Object
+}
+
+// name identifies a child among all children of its job.
+func (c Child) name() string { return c.Kind + " " + c.GetName() }
+
+// keepChildren creates and updates the children that a running job wants, and removes those that it does not want any
+// more. It tells whether pods may be created: not while an object of something else has the name of a required child,
+// because then the replicas would not find each other.
+func (p *pass) keepChildren() (podsMayFollow bool) {
+	existing := map[string]Child{}
+	for _, c := range p.Children {
+		existing[c.name()] = c
+	}
+	podsMayFollow = true
+	wanted := map[string]bool{}
+	for _, want := range p.Job.Children {
+		if !p.wants(want.ChildKind) {
+			continue
+		}
+		wanted[want.name()] = true
+		have, exists := existing[want.name()]
+		if !p.keepChild(want, have, exists) && want.Required {
+			podsMayFollow = false
+		}
+	}
+	for _, c := range p.Children {
+		if !wanted[c.name()] && c.Until != RemoveWithLastPod {
+			p.deleteChild(c)
+		}
+	}
+	return podsMayFollow
+}
+
+// keepChild creates or updates one child. It tells whether the child exists, or will once the decision is carried out.
+func (p *pass) keepChild(want, have Child, exists bool) bool {
+	switch {
+	case p.Unserved[want.Kind]:
+		if want.Required {
+			p.wait("the cluster does not serve the kind %s", want.Kind)
+			p.lookAt(p.Now.Add(unservedWait))
+		}
+		return false
+	case want.ChildKind == Autoscalers && p.Job.Unsized:
+		p.SizeJob = true
+		return false
+	case !exists:
+		p.CreateChildren = append(p.CreateChildren, want)
+	case !owned(have, p.Job) || have.GetDeletionTimestamp() != nil:
+		p.wait("the %s %s belongs to something else", want.Kind, want.GetName())
+		return false
+	case have.Changed != nil:
+		p.UpdateChildren = append(p.UpdateChildren, have)
+	}
+	return true
+}
+
+// unservedWait is the time between two looks for a kind that the cluster does not serve yet.
+const unservedWait = time.Minute
+
+// wants tells whether the job, which runs, still wants children of the kind.
+func (p *pass) wants(kind ChildKind) bool {
+	return kind.Until != RemoveWhenFinishing || p.next().Finishing.IsZero()
+}
+
+// deleteChildren removes children of a job that has ended or is suspended. Those that pods may still use stay until
+// podsOver.
+func (p *pass) deleteChildren(podsOver bool) {
+	cleaned := false
+	for _, c := range p.Children {
+		if c.Until != RemoveWithLastPod {
+			p.deleteChild(c)
+		} else if podsOver {
+			cleaned = p.deleteChild(c) || cleaned
+		}
+	}
+	if cleaned && p.next().Finished() {
+		p.say(false, p.Job.Kind+"Cleaned", fmt.Sprintf("is cleaned up by cleanPodPolicy %s", p.Job.Policy.CleanPodPolicy))
+	}
+}
+
+// deleteChild removes a child of this job, unless it is being removed already.
+func (p *pass) deleteChild(c Child) bool {
+	if !owned(c, p.Job) || c.GetDeletionTimestamp() != nil {
+		return false
+	}
+	p.DeleteChildren = append(p.DeleteChildren, c)
+	return true
+}

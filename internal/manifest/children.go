@@ -1,0 +1,65 @@
+package manifest
+
+import (
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/trainyard/trainyard/internal/job"
+)
+
+// ChildKind is a kind of children that jobs have besides pods, as the API serves it.
+type ChildKind struct {
+	job.ChildKind
+	GroupVersion schema.GroupVersion
+	// New is an empty object of the kind.
+	New func() Object
+	// Optional says that a cluster may lack the kind. It is watched where it is served.
+	Optional bool
+	// change makes an existing child, a copy of which it is given, what the job wants it to be. Kinds without it are never
+	// updated.
+	change func(have, want Object)
+}
+
+// ChildKinds are all kinds of children that jobs have besides pods.
+var ChildKinds = []ChildKind{
+	{ChildKind: job.Services, GroupVersion: corev1.SchemeGroupVersion, New: func() Object { return &corev1.Service{} }},
+	{
+		ChildKind: job.Autoscalers, GroupVersion: autoscalingv2.SchemeGroupVersion,
+		New: func() Object { return &autoscalingv2.HorizontalPodAutoscaler{} }, change: changeAutoscaler,
+	},
+}
+
+// Children are the objects that the job wants besides its pods.
+func (m *Manifest) Children() []job.Child {
+	var children []job.Child
+	for _, name := range m.serviceNames() {
+		children = append(children, job.Child{ChildKind: job.Services, Object: m.service(name)})
+	}
+	if m.Autoscaled() {
+		children = append(children, job.Child{ChildKind: job.Autoscalers, Object: m.autoscaler()})
+	}
+	return children
+}
+
+// Observe is a child as the API server has it, with what the job wants of it.
+func (k ChildKind) Observe(have Object, j job.Job) job.Child {
+	child := job.Child{ChildKind: k.ChildKind, Object: have}
+	for _, want := range j.Children {
+		if k.change == nil || want.Kind != k.Kind || want.GetName() != have.GetName() {
+			continue
+		}
+		changed := have.DeepCopyObject().(Object)
+		if k.change(changed, want.Object); !equality.Semantic.DeepEqual(have, changed) {
+			child.Changed = changed
+		}
+	}
+	return child
+}
+
+// childMeta is the metadata of every child: who owns it, and the labels by which it is found.
+func (m *Manifest) childMeta(name string, labels map[string]string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: name, Namespace: m.Job.Namespace, Labels: labels, OwnerReferences: []metav1.OwnerReference{m.owner()}}
+}
