@@ -110,8 +110,8 @@ func (p *pass) next(d job.Decision, later time.Duration, refused bool) time.Dura
 	if refused {
 		shorten(soon)
 	}
-	if !d.LookAgain.IsZero() {
-		shorten(d.LookAgain.Sub(p.at))
+	if !d.RequeueAt.IsZero() {
+		shorten(d.RequeueAt.Sub(p.at))
 	}
 	if len(d.DeletePods) > 0 {
 		shorten(deleteRetryWait + time.Second) // a request may be lost

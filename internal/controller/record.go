@@ -23,7 +23,7 @@ func (p *pass) record(ctx context.Context, d job.Decision) (recorded bool, later
 	case job.WriteNothing:
 		p.unsaved = time.Time{}
 		return true, 0, nil
-	case job.WriteSoon:
+	case job.WriteLater:
 		if p.unsaved.IsZero() {
 			p.unsaved = p.at
 		}

@@ -9,19 +9,19 @@ func (p *pass) deadlineExceeded() *verdict {
 	}
 	due := at(p.next().StartTime, *seconds)
 	if p.Now.Before(due) {
-		p.lookAt(due)
+		p.requeueAt(due)
 		return nil
 	}
 	p.measure(DeadlineLateness, p.Now.Sub(due))
-	if why := p.hindrance(); why != "" {
+	if why := p.whyNotRunning(); why != "" {
 		return p.fails(ReasonDeadlineExceeded, "it was active longer than activeDeadlineSeconds %d allows, and was not running: %s", *seconds, why)
 	}
 	return p.fails(ReasonDeadlineExceeded, "it was active longer than activeDeadlineSeconds %d allows", *seconds)
 }
 
-// hindrance is what keeps the job from running at this moment, as far as that is known. What stands in the way of a pod
-// that is not there is what the pass before has met.
-func (p *pass) hindrance() string {
+// whyNotRunning is what keeps the job from running now, as far as that is known. For a pod that does not exist the reason
+// is in the message of the pass before.
+func (p *pass) whyNotRunning() string {
 	if p.trains() {
 		return ""
 	}

@@ -6,7 +6,7 @@ import "time"
 // every pass: lowered below the retries already made, it ends the job at once.
 func (p *pass) backoffLimitExceeded() *verdict {
 	limit := p.Job.Policy.BackoffLimit
-	if limit == nil || p.next().Retries+p.charges() <= *limit {
+	if limit == nil || p.next().Retries+p.newCharges() <= *limit {
 		return nil
 	}
 	culprit := p.next().LastFailure
@@ -19,32 +19,32 @@ func (p *pass) backoffLimitExceeded() *verdict {
 	return p.fails(ReasonBackoffLimit, "%s; backoffLimit %d is used up", culprit, *limit).of(culprit)
 }
 
-// granted is the number of retries with the incidents of this pass. The failure that ends the job is not retried.
-func (p *pass) granted() int32 {
-	retries := p.next().Retries + p.charges()
+// chargedRetries is the number of retries with the incidents of this pass. The failure that ends the job is not charged.
+func (p *pass) chargedRetries() int32 {
+	retries := p.next().Retries + p.newCharges()
 	if limit := p.Job.Policy.BackoffLimit; limit != nil {
 		retries = max(min(retries, *limit), p.next().Retries)
 	}
 	return retries
 }
 
-// charges is what the incidents of this pass would add to the retries. A gang that restarts as one is charged once,
-// however many of its members fell.
-func (p *pass) charges() int32 {
+// newCharges is what the incidents of this pass add to the retries. A gang that restarts as one is charged once,
+// however many of its members failed.
+func (p *pass) newCharges() int32 {
 	var n int32
 	for _, i := range p.decisive() {
-		n += i.costs()
+		n += i.charges()
 	}
 	return n
 }
 
-// costs is the number of retries that an incident takes. Of several failures in place the last may have been done to the
-// replica; those before it are its own.
-func (i incident) costs() int32 {
+// charges is the number of retries that an incident is charged. Of several failures in place the last may be a
+// disruption; those before it are the replica's own.
+func (i incident) charges() int32 {
 	if i.charge {
-		return max(i.inPlace, 1)
+		return max(i.newInPlace, 1)
 	}
-	return max(i.inPlace-1, 0)
+	return max(i.newInPlace-1, 0)
 }
 
 const (

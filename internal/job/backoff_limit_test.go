@@ -34,7 +34,7 @@ func TestBackoffLimit(t *testing.T) {
 			w := started(t, demo(1, func(j *Job) { j.Policy.BackoffLimit = row.limit }))
 			w.status.Retries = row.made
 			w.exit(w.pods["demo-worker-0"], 1, "Error", "")
-			w.now = w.now.Add(heard)
+			w.now = w.now.Add(siblingWait)
 			d := decide(w)
 			if d.Status.Is(Failed) != row.ends || d.Status.Retries != row.retries {
 				t.Errorf("failed %v with %d retries", d.Status.Is(Failed), d.Status.Retries)
@@ -60,7 +60,7 @@ func started(t *testing.T, j Job) *world {
 
 func rest(t *testing.T, w *world) {
 	t.Helper()
-	if err := w.settle(nil); err != nil {
+	if err := w.runToRest(nil); err != nil {
 		t.Fatal(err)
 	}
 }

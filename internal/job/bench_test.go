@@ -23,7 +23,7 @@ func BenchmarkDecide(b *testing.B) {
 				}
 			}
 			w.changed()
-			if err := w.settle(nil); err != nil {
+			if err := w.runToRest(nil); err != nil {
 				b.Fatal(err)
 			}
 			live(w)

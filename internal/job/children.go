@@ -58,7 +58,7 @@ type Child struct {
 func (c Child) name() string { return c.Kind + " " + c.GetName() }
 
 // keepChildren creates and updates the children that a running job wants, and removes those that it does not want any
-// more. It tells whether pods may be created: not while an object of something else has the name of a required child,
+// more. It reports whether pods may be created: not while an object of something else has the name of a required child,
 // because then the replicas would not find each other.
 func (p *pass) keepChildren() (podsMayFollow bool) {
 	existing := map[string]Child{}
@@ -85,13 +85,13 @@ func (p *pass) keepChildren() (podsMayFollow bool) {
 	return podsMayFollow
 }
 
-// keepChild creates or updates one child. It tells whether the child exists, or will once the decision is carried out.
+// keepChild creates or updates one child. It reports whether the child exists, or will once the decision is carried out.
 func (p *pass) keepChild(want, have Child, exists bool) bool {
 	switch {
 	case p.Unserved[want.Kind]:
 		if want.Required {
 			p.wait("the cluster does not serve the kind %s", want.Kind)
-			p.lookAt(p.Now.Add(unservedWait))
+			p.requeueAt(p.Now.Add(unservedWait))
 		}
 		return false
 	case want.ChildKind == Autoscalers && p.Job.Unsized:
@@ -111,7 +111,7 @@ func (p *pass) keepChild(want, have Child, exists bool) bool {
 // unservedWait is the time between two looks for a kind that the cluster does not serve yet.
 const unservedWait = time.Minute
 
-// wants tells whether the job, which runs, still wants children of the kind.
+// wants reports whether the job, which runs, still wants children of the kind.
 func (p *pass) wants(kind ChildKind) bool {
 	return kind.Until != RemoveWhenFinishing || p.next().Finishing.IsZero()
 }
@@ -128,7 +128,7 @@ func (p *pass) deleteChildren(podsOver bool) {
 		}
 	}
 	if cleaned && p.next().Finished() {
-		p.say(false, p.Job.Kind+"Cleaned", fmt.Sprintf("is cleaned up by cleanPodPolicy %s", p.Job.Policy.CleanPodPolicy))
+		p.emit(false, p.Job.Kind+"Cleaned", fmt.Sprintf("is cleaned up by cleanPodPolicy %s", p.Job.Policy.CleanPodPolicy))
 	}
 }
 

@@ -15,33 +15,33 @@ const (
 	CleanAll CleanPodPolicy = "All"
 )
 
-// clean removes what a finished job leaves behind. It is done in every pass until nothing is left to do, since a request
-// may be lost. Services go when no pod is left that could use them, other children at once.
+// clean removes what a finished job leaves behind. Every pass does it until nothing is left to remove: a request may be
+// lost. Services go when no pod is left that could use them, other children at once.
 func (p *pass) clean() {
 	inUse := false
 	for _, pod := range p.allPods() {
-		if p.goes(pod) {
-			p.delete(pod, "the job is finished")
+		if p.isRemoved(pod) {
+			p.deletePod(pod, "the job is finished")
 		}
 		inUse = inUse || !isOver(pod)
 	}
 	p.deleteChildren(!inUse)
 }
 
-// goes tells whether a pod of the finished job should go. A job that was ended for going beyond a limit is stopped
-// whatever the policy, or it would go on beyond it.
-func (p *pass) goes(pod *corev1.Pod) bool {
+// isRemoved reports whether a pod of the finished job is removed. The pods of a job that exceeded a limit are stopped whatever
+// the policy: otherwise it would go on beyond the limit.
+func (p *pass) isRemoved(pod *corev1.Pod) bool {
 	switch p.Job.Policy.CleanPodPolicy {
 	case CleanAll:
 		return true
 	case CleanNone:
-		return !isOver(pod) && p.wentTooFar()
+		return !isOver(pod) && p.exceededLimit()
 	default:
 		return !isOver(pod)
 	}
 }
 
-func (p *pass) wentTooFar() bool {
+func (p *pass) exceededLimit() bool {
 	switch p.next().endReason() {
 	case ReasonDeadlineExceeded, ReasonBackoffLimit, ReasonRefused:
 		return true

@@ -14,7 +14,7 @@ func TestCleanPodPolicy(t *testing.T) {
 	succeeds := func(w *world) { w.exit(w.pods["demo-master-0"], 0, "Completed", "") }
 	fails := func(w *world) {
 		w.exit(w.pods["demo-master-0"], 1, "Error", "")
-		w.now = w.now.Add(heard)
+		w.now = w.now.Add(siblingWait)
 	}
 	deadline := func(w *world) { w.now = w.now.Add(time.Hour) }
 	for _, row := range []struct {

@@ -27,13 +27,13 @@ type Condition struct {
 	LastUpdate, LastTransition time.Time
 }
 
-// Is tells whether the condition holds.
+// Is reports whether the condition holds.
 func (s *Status) Is(t ConditionType) bool {
 	c := s.condition(t)
 	return c != nil && c.Status
 }
 
-// Finished tells whether the verdict was given.
+// Finished reports whether the verdict was given.
 func (s *Status) Finished() bool { return s.Is(Succeeded) || s.Is(Failed) }
 
 func (s *Status) condition(t ConditionType) *Condition {

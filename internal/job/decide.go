@@ -7,12 +7,15 @@ import (
 )
 
 // Decide says what to do about a job, given everything known about it.
+//
+// The steps share one pass, and each relies on those before it, as said beside it. No step undoes what an earlier one
+// decided, except that [pass.decision] drops everything when a step asked for more facts.
 func Decide(o Observed) Decision {
 	if o.Job.Deleting || o.Job.ManagedElsewhere() {
 		return Decision{Status: o.Status}
 	}
-	p := look(o)
-	p.begin()
+	p := newPass(o)
+	p.begin() // gives the status a first condition, a start time and an attempt, which all others read
 	switch {
 	case p.next().Finished():
 		p.progress()
@@ -20,35 +23,40 @@ func Decide(o Observed) Decision {
 	case o.Job.Policy.Suspend:
 		p.suspend()
 	case o.Job.Missing != "":
-		p.await()
+		p.waitForMissing()
 	default:
-		p.progress()
-		p.resume()
-		p.scale()
-		p.noteFinishing()
-		p.rebound()
-		p.account()
-		if verdict := p.verdict(); verdict != nil {
-			p.end(*verdict)
-			p.clean()
-		} else {
-			p.restart()
-			p.run()
-		}
+		p.decideActive()
 	}
-	p.expire()
-	p.forceStuck()
-	p.count()
+	p.expire()           // after the verdict, which may have been given in this pass
+	p.forceDeleteStuck() // after nextAttempt has sorted the pods for the last time
+	p.countReplicas()    // after all deletions: a pod that is about to be deleted does not count
 	return p.decision()
 }
 
-// begin makes a new job known to the world before anything is made for it.
+// decideActive decides about a job that is neither finished nor suspended and lacks nothing.
+func (p *pass) decideActive() {
+	p.progress()      // before anything that may begin another attempt: what has started or succeeded belongs to the present one
+	p.resume()        // before scale: a resumed job begins its attempt with its present size
+	p.scale()         // before incidents: a replica that is no longer wanted has none
+	p.noteFinishing() // before incidents: a finishing job has none
+	p.followBounds()  // before incidents: pods with other bounds are of an earlier attempt from here on
+	p.findIncidents() // before the verdict, which judges by them
+	if verdict := p.verdict(); verdict != nil {
+		p.end(*verdict)
+		p.clean()
+		return
+	}
+	p.restartFailed() // before run: it says which pods are garbage, and when new ones may start
+	p.run()
+}
+
+// begin records a new job before anything is created for it.
 func (p *pass) begin() {
 	s := p.next()
 	s.ObservedGeneration = p.Job.Generation
 	if len(s.Conditions) == 0 {
 		p.becomes(Created, "is created")
-		p.tell(JobsCreated)
+		p.count(JobsCreated)
 	}
 	if s.Finished() {
 		// Training Operator 1.9 forgets the time when an exit code ends a job; without one no TTL can end.
@@ -60,24 +68,30 @@ func (p *pass) begin() {
 	if p.Job.Missing != "" {
 		return
 	}
-	// A suspended job has a start time too, set anew when it is resumed: Flyte takes one without for a job nobody runs.
+	// A suspended job has a start time too, set again when it is resumed: Flyte takes a job without one for a job that nobody runs.
 	if s.StartTime.IsZero() {
 		s.StartTime = ceil(p.Now)
 	}
 	if len(s.Attempts) == 0 && !p.Job.Policy.Suspend {
-		s.openAttempt(p.Now, p.keeps)
+		s.openAttempt(p.Now, p.keepsDone)
 		p.recordSizes()
 	}
 }
 
-// progress notes what the pods show of the training going on.
+// waitForMissing holds a job back that lacks something. Its active deadline does not run, and it has no attempt yet.
+func (p *pass) waitForMissing() {
+	p.leaveSuspended()
+	p.wait("%s", p.Job.Missing)
+}
+
+// progress records which replicas have started and which have succeeded.
 func (p *pass) progress() {
 	for _, r := range p.replicas {
-		if r.pod == nil || p.settled(r) {
+		if r.pod == nil || p.handled(r) {
 			continue
 		}
 		role := p.next().role(r.Role)
-		if r.started && !contains(role.Started, r.Index) && p.believes(r) {
+		if r.started && !contains(role.Started, r.Index) && p.isCurrent(r) {
 			role.Started = insert(role.Started, r.Index)
 		}
 		if r.succeeded {
@@ -86,10 +100,10 @@ func (p *pass) progress() {
 	}
 }
 
-// believes tells whether a pod that trains is the one its replica has now. A cache that is behind may show one that went
-// long ago, which would then seem to vanish once more: where a replica had a pod before, another is only believed when it
-// was seen past the cache, and is remembered from then on.
-func (p *pass) believes(r replica) bool {
+// isCurrent reports whether a pod that trains is the replica's present pod. A stale cache may show a pod that was deleted long
+// ago, which would then seem to vanish a second time. So where a replica had a pod before, another counts only once it was read
+// from the API server itself.
+func (p *pass) isCurrent(r replica) bool {
 	rec := p.next().record(r.Replica)
 	if rec == nil || rec.Pod == r.pod.UID || p.next().Finished() {
 		return true
@@ -104,7 +118,7 @@ func (p *pass) believes(r replica) bool {
 
 func (p *pass) done(r Replica) bool { return contains(p.next().role(r.Role).Done, r.Index) }
 
-// decision is what the pass came to. Facts that are missing come first: without them nothing else is certain.
+// decision is the result of the pass. If facts are missing it only asks for them: without them nothing else is certain.
 func (p *pass) decision() Decision {
 	d := p.Decision
 	if d.Ask.Pods || len(d.Ask.Nodes) > 0 {
@@ -114,13 +128,13 @@ func (p *pass) decision() Decision {
 	return d
 }
 
-// howToWrite compares what is recorded with what should be. Counts and words follow from the pods and may wait for
-// other news; everything else is memory, without which the next pass would decide differently.
+// howToWrite compares the recorded status with the next. Counts and messages follow from the pods and may be written
+// later, with other changes; everything else is memory, without which the next pass would decide differently.
 func howToWrite(recorded, next Status) Write {
 	if reflect.DeepEqual(recorded, next) {
 		return WriteNothing
 	}
-	shown := func(s Status) Status {
+	memory := func(s Status) Status {
 		s = s.clone()
 		for i := range s.Roles {
 			s.Roles[i] = RoleStatus{Role: s.Roles[i].Role, Size: s.Roles[i].Size}
@@ -128,10 +142,10 @@ func howToWrite(recorded, next Status) Write {
 		s.ObservedGeneration, s.Message, s.Ready = 0, "", ""
 		return s
 	}
-	if reflect.DeepEqual(shown(recorded), shown(next)) {
-		return WriteSoon
+	if reflect.DeepEqual(memory(recorded), memory(next)) {
+		return WriteLater
 	}
-	return WriteFirst
+	return WriteNow
 }
 
 // at is the time of a stored moment plus a duration given in seconds.
@@ -139,7 +153,8 @@ func at(stored time.Time, seconds int64) time.Time {
 	return stored.Add(Seconds(seconds))
 }
 
-// Seconds is the length of time that a policy names. What is more than three lifetimes is meant as never, and is as long as can be.
+// Seconds is the duration that a policy names in seconds. A number too large for a duration means never: it becomes the longest
+// duration there is, 292 years.
 func Seconds(n int64) time.Duration {
 	const most = math.MaxInt64 / int64(time.Second)
 	return time.Duration(min(n, most)) * time.Second

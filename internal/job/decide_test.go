@@ -6,11 +6,11 @@ import "testing"
 func TestHowToWrite(t *testing.T) {
 	w := started(t, demo(2))
 	w.exit(w.pods["demo-worker-0"], 0, "Completed", "")
-	if d := decide(w); d.Write != WriteSoon {
+	if d := decide(w); d.Write != WriteLater {
 		t.Errorf("a worker that is done: write %q", d.Write)
 	}
 	w.exit(w.pods["demo-master-0"], 0, "Completed", "")
-	if d := decide(w); d.Write != WriteFirst {
+	if d := decide(w); d.Write != WriteNow {
 		t.Errorf("a verdict: write %q", d.Write)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The delay of a charged restart counts from the failure, though the gang was heard out since; a clock that is wrong makes it neither
+// The delay of a charged restart counts from the failure, though the gang waited for its members since; a clock that is wrong makes it neither
 // much shorter nor longer.
 func TestTheDelayCountsFromTheFailure(t *testing.T) {
 	now := epoch.Add(time.Hour)
@@ -16,7 +16,7 @@ func TestTheDelayCountsFromTheFailure(t *testing.T) {
 	}{
 		{"judged at once", now, 10 * time.Second},
 		{"judged within the second in which it came", now.Add(-900 * time.Millisecond).Truncate(time.Second), 10 * time.Second},
-		{"heard out", now.Add(-3 * time.Second), 8 * time.Second},
+		{"judged after siblingWait", now.Add(-3 * time.Second), 8 * time.Second},
 		{"told by a clock that is behind, or found after long", now.Add(-time.Hour), 7 * time.Second},
 		{"told by a clock that is ahead", now.Add(time.Hour), 10 * time.Second},
 	} {

@@ -28,7 +28,7 @@ func TestDependsOn(t *testing.T) {
 		{"nodes that train for another step are a gang", []string{"edit evaluate=1", "run", "exit dataset-0 0", "run", "exit model-0 0", "run", "exit node-0 0", "exit node-1 1"}, "node-0 node-1", "it starts when node is complete"},
 	} {
 		t.Run(row.sentence, func(t *testing.T) {
-			story, err := retell(strings.Join(append([]string{"job TrainJob"}, row.happens...), "\n"))
+			story, err := replay(strings.Join(append([]string{"job TrainJob"}, row.happens...), "\n"))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,53 +10,53 @@ import (
 type Elastic struct {
 	Role     string
 	Min, Max int32
-	// Anchored says that replica 0 holds the rendezvous: without it nobody can train, and what the others know of each
-	// other is lost with it.
+	// Anchored says that replica 0 holds the rendezvous: without it nobody can train, and the others lose
+	// touch with each other.
 	Anchored bool
 }
 
-// Bounds are what torchrun is told of them.
+// Bounds is their text, as torchrun reads it and as pods carry it.
 func (e *Elastic) Bounds() string { return fmt.Sprintf("%d:%d", e.Min, e.Max) }
 
-// anchor tells whether the others cannot do without the replica. It and they then restart as one.
+// anchor reports whether the other replicas cannot train without this one. They restart together with it.
 func (j Job) anchor(r Replica) bool {
 	return j.Elastic != nil && j.Elastic.Anchored && j.ScopeOverride == "" && r == Replica{j.Elastic.Role, 0}
 }
 
-// anchorFell tells whether the replica that holds the rendezvous is among the incidents of this pass.
-func (p *pass) anchorFell() bool {
-	return slices.ContainsFunc(p.incidents, func(i incident) bool { return i.inPlace == 0 && p.Job.anchor(i.replica.Replica) })
+// anchorFailed reports whether the replica that holds the rendezvous is among the incidents of this pass.
+func (p *pass) anchorFailed() bool {
+	return slices.ContainsFunc(p.incidents, func(i incident) bool { return i.newInPlace == 0 && p.Job.anchor(i.replica.Replica) })
 }
 
-// unheard leaves out the failures of replicas that ended by themselves while nothing is known of the one that holds the
-// rendezvous. When that is lost the others fail by it, and may be seen to before it is: they are not to be charged then. A
-// replica that has fallen meanwhile is judged whole: its pod is not looked at again.
-func (p *pass) unheard(incidents []incident) []incident {
-	if p.Job.Elastic == nil || !p.Job.anchor(Replica{p.Job.Elastic.Role, 0}) || p.anchorFell() {
+// withoutUndecided leaves out failures of replicas that ended by themselves less than siblingWait ago, unless the replica
+// that holds the rendezvous has failed. When that one fails the others fail because of it, perhaps visibly earlier, and are
+// not charged then. A replica that failed for good is judged with all its failures at once: its pod is not read again.
+func (p *pass) withoutUndecided(incidents []incident) []incident {
+	if p.Job.Elastic == nil || !p.Job.anchor(Replica{p.Job.Elastic.Role, 0}) || p.anchorFailed() {
 		return incidents
 	}
 	early := func(i incident) bool {
-		return i.likelihood() == 0 && !i.Time.After(p.Now) && p.Now.Before(i.Time.Add(heard))
+		return i.likelihood() == 0 && !i.Time.After(p.Now) && p.Now.Before(i.Time.Add(siblingWait))
 	}
-	fallen := map[Replica]bool{}
+	failed := map[Replica]bool{}
 	for _, i := range incidents {
-		fallen[i.replica.Replica] = fallen[i.replica.Replica] || i.inPlace == 0 && !early(i)
+		failed[i.replica.Replica] = failed[i.replica.Replica] || i.newInPlace == 0 && !early(i)
 	}
 	return slices.DeleteFunc(incidents, func(i incident) bool {
-		unheard := early(i) && !fallen[i.replica.Replica]
-		if unheard {
-			p.lookAt(i.Time.Add(heard))
+		undecided := early(i) && !failed[i.replica.Replica]
+		if undecided {
+			p.requeueAt(i.Time.Add(siblingWait))
 		}
-		return unheard
+		return undecided
 	})
 }
 
-// expendable tells whether the job can go on without a replica of the role.
+// expendable reports whether the job can go on without a replica of the role.
 func (p *pass) expendable(role string) bool {
 	return p.Job.Elastic != nil && p.Job.Elastic.Role == role && p.scope() == ScopeReplica
 }
 
-// isLost tells whether the job goes on without the replica.
+// isLost reports whether the job goes on without the replica.
 func (p *pass) isLost(r Replica) bool {
 	rec := p.next().record(r)
 	return rec != nil && rec.Lost

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// Event is a sentence to tell the job's user, once.
+// Event is a sentence for the job's user, sent once.
 type Event struct {
 	Warning bool
-	// Routine says that it is what every job does, and that the conditions show it: not worth a request.
+	// Routine says that every job does this and its conditions show it: the event is not worth a request.
 	Routine         bool
 	Reason, Message string
 }
 
-// Metric is a number to add to what operators of many jobs look at.
+// Metric is a number to add to the operator's metrics.
 type Metric struct {
 	Name MetricName
 	// Seconds is the measured duration; counters have none and go up by one.
@@ -36,18 +36,18 @@ const (
 	DeadlineLateness MetricName = "DeadlineLateness"
 )
 
-// becomes makes a condition true and tells it. That a job begins is no news: it was created and runs for the first time.
+// becomes makes a condition true and emits its event. The first Created and Running are routine.
 func (p *pass) becomes(t ConditionType, what string) {
 	s := p.next()
 	if !s.Is(t) {
-		p.say(t == Failed || t == Restarting, p.reason(t), what)
+		p.emit(t == Failed || t == Restarting, p.reason(t), what)
 		p.Events[len(p.Events)-1].Routine = t == Created || t == Running && s.Attempt == 0 && s.LastFailure == nil
 	}
 	s.set(t, p.reason(t), p.sentence(what), p.Now)
 }
 
-// say tells something that happened to the job.
-func (p *pass) say(warning bool, reason, what string) {
+// emit adds an event to the decision.
+func (p *pass) emit(warning bool, reason, what string) {
 	if !strings.HasPrefix(reason, p.Job.Kind) {
 		reason = p.Job.Kind + reason
 	}
@@ -60,7 +60,7 @@ func (p *pass) sentence(what string) string {
 	return fmt.Sprintf("%s %s %s.", p.Job.Kind, p.Job.Name, strings.TrimRight(what, ". \n"))
 }
 
-func (p *pass) tell(name MetricName) { p.Metrics = append(p.Metrics, Metric{Name: name}) }
+func (p *pass) count(name MetricName) { p.Metrics = append(p.Metrics, Metric{Name: name}) }
 
 func (p *pass) measure(name MetricName, d time.Duration) {
 	p.Metrics = append(p.Metrics, Metric{name, max(d, 0).Seconds()})

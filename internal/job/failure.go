@@ -18,7 +18,7 @@ type Class string
 const (
 	// Application: a container ended with a code of its own, or was killed for the memory it took.
 	Application Class = "Application"
-	// Disruption: evicted, preempted, node lost, deleted by somebody.
+	// Disruption: evicted, preempted, node lost, deleted by somebody else.
 	Disruption Class = "Disruption"
 )
 
@@ -33,7 +33,7 @@ type Failure struct {
 	Class            Class
 }
 
-// disruptions are the reasons with which the kubelet, the scheduler or a controller fails a pod that did no wrong.
+// disruptions are the reasons with which the kubelet, the scheduler or a controller fails a pod through no fault of the pod.
 var disruptions = []string{
 	"Evicted", "NodeLost", "NodeShutdown", "Shutdown", "Terminated", "Preempting", "Preempted", "NodeAffinity", "UnexpectedAdmissionError",
 }
@@ -45,8 +45,8 @@ const (
 	sigabrt       = 6
 )
 
-// failureOf reads how a pod ended, nil if it did not end badly or the kubelet will restart it in place. One that is being
-// deleted before its training began has lost nothing: it is made again.
+// failureOf reads how a pod ended, nil if it did not end badly or the kubelet will restart it in place. A pod that is
+// deleted before its training began has lost nothing: it is created again.
 func failureOf(pod *corev1.Pod, r Replica, main corev1.ContainerStatus, started bool) *Failure {
 	end := badEnd(pod, main)
 	ended := pod.Status.Phase == corev1.PodFailed || end != nil && pod.Spec.RestartPolicy == corev1.RestartPolicyNever
@@ -71,7 +71,7 @@ func badEnd(pod *corev1.Pod, main corev1.ContainerStatus) *corev1.ContainerState
 	return nil
 }
 
-// disrupted tells whether a container's bad end was done to it: the pod says so, or had been told to go before.
+// disrupted reports whether a container's failure has a cause outside it: the pod says so, or was being deleted before.
 func disrupted(pod *corev1.Pod, end *corev1.ContainerStateTerminated) bool {
 	reason := pod.Status.Reason
 	if disruptionTarget(pod) != nil || slices.Contains(disruptions, reason) || strings.HasPrefix(reason, "OutOf") {
@@ -92,7 +92,7 @@ func disruptionTarget(pod *corev1.Pod) *corev1.PodCondition {
 	return nil
 }
 
-// deletionAsked is when somebody asked for the pod to go; its deletion timestamp lies a grace period later.
+// deletionAsked is when the deletion of the pod was requested; its deletion timestamp lies a grace period later.
 func deletionAsked(pod *corev1.Pod) time.Time {
 	asked := pod.DeletionTimestamp.Time
 	if grace := pod.DeletionGracePeriodSeconds; grace != nil {
@@ -131,7 +131,7 @@ func newFailure(pod *corev1.Pod, r Replica, class Class, end *corev1.ContainerSt
 	return f
 }
 
-// vanished is the failure of a replica whose pod is no more, though its training had begun.
+// vanished is the failure of a replica whose pod is gone though its training had begun.
 func vanished(j Job, r Replica) *Failure {
 	return &Failure{
 		Replica: r, Pod: j.PodName(r), Class: Disruption, Reason: "Vanished", Message: "the pod was deleted while it was needed",
@@ -158,9 +158,9 @@ func (f *Failure) String() string {
 	return fmt.Sprintf("%s (%s) %s", f.Replica, where, how)
 }
 
-// lastWords are what a sentence about a failure ends with: the last line of the replica's log, or what was said by whoever
-// disrupted it. All that is known of either stays in Message.
-func (f *Failure) lastWords() string {
+// lastLine is how a sentence about a failure ends: with the last line of the replica's log, or the message of what disrupted
+// it. Message has all of it.
+func (f *Failure) lastLine() string {
 	if f == nil || strings.TrimSpace(f.Message) == "" {
 		return ""
 	}
@@ -184,7 +184,7 @@ func signalName(signal int32) string {
 	return fmt.Sprintf("signal %d", signal)
 }
 
-// tail keeps the last n bytes of a text, which of a log are the telling ones.
+// tail keeps the last n bytes of a text, the ones that matter in a log.
 func tail(text string, n int) string {
 	text = strings.TrimSpace(text)
 	if len(text) > n {

@@ -122,7 +122,7 @@ func TestASentenceTellsOneLineOfTheLastWords(t *testing.T) {
 		{"who disrupts a pod says why", &Failure{Class: Disruption, Message: "The node was low on memory"}, ": The node was low on memory"},
 	} {
 		t.Run(row.sentence, func(t *testing.T) {
-			if got := row.failure.lastWords(); got != row.want {
+			if got := row.failure.lastLine(); got != row.want {
 				t.Errorf("got  %q\nwant %q", got, row.want)
 			}
 		})

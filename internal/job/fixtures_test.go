@@ -78,7 +78,7 @@ func set(j *Job, word string) error {
 	case "missing":
 		j.Missing = value
 	case "misfit":
-		j.Misfit = value
+		j.Invalid = value
 	case "scope":
 		j.ScopeOverride = Scope(value)
 	case "restartPolicy":

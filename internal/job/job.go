@@ -17,9 +17,9 @@ type Job struct {
 	Namespace, Name string
 	UID             types.UID
 	Generation      int64
-	// Deleting says that the job object is on its way out: its children are the garbage collector's.
+	// Deleting says that the job object is being deleted: the garbage collector deletes its children.
 	Deleting bool
-	// Owned says that another controller made the job, and looks from time to time how it is.
+	// Owned says that another controller created the job, and polls its status.
 	Owned bool
 	// Manager is the name under which this controller runs jobs of the kind (see RunPolicy.ManagedBy).
 	Manager string
@@ -35,9 +35,9 @@ type Job struct {
 	// Elastic is set when the number of replicas of one role may differ from what was asked.
 	Elastic *Elastic
 
-	// Missing says what the job needs before it can begin and does not have yet, Misfit why it can never run as it is
-	// written. Both are empty for a job that is whole.
-	Missing, Misfit string
+	// Missing says what the job needs before it can begin and does not have yet, Invalid why it can never run as it is
+	// written. Both are empty otherwise.
+	Missing, Invalid string
 
 	// Children are the objects that the job wants besides its pods while it runs, in the order in which they are created.
 	Children []Child
@@ -74,7 +74,7 @@ type RunPolicy struct {
 	ManagedBy               *string
 }
 
-// AnnotationBounds on a pod is what it was told of the bounds of its elastic job.
+// AnnotationBounds on a pod has the bounds of its elastic job that are in its environment.
 const AnnotationBounds = "trainyard.dev/elastic-bounds"
 
 // PodName is the name of a replica's pod.

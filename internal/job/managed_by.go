@@ -1,6 +1,6 @@
 package job
 
-// ManagedElsewhere tells whether another controller runs this job: then it is not touched, not even its status.
+// ManagedElsewhere reports whether another controller runs this job: then it is not touched, not even its status.
 func (j Job) ManagedElsewhere() bool {
 	by := j.Policy.ManagedBy
 	return by != nil && *by != j.Manager

@@ -16,7 +16,7 @@ type Observed struct {
 	Children []Child
 	// Unserved are the kinds of children that the cluster does not serve.
 	Unserved map[string]bool
-	// Refusal is the last answer of the API server to creating a child that was not yes, nil once it was.
+	// Refusal is the last refused creation of a child, nil once a creation succeeded.
 	Refusal *Refusal
 
 	// Live says that Pods were read from the API server itself, not from a cache that may lag behind it.
@@ -33,7 +33,7 @@ const (
 	NodeHealthy     NodeState = "Healthy"
 	NodeUnreachable NodeState = "Unreachable"
 	NodeGone        NodeState = "Gone"
-	// NodeUnknown means that the look failed. It is never taken as bad news.
+	// NodeUnknown means that the node could not be read. It never counts as a failure of the node.
 	NodeUnknown NodeState = "Unknown"
 )
 
@@ -46,7 +46,7 @@ type Ask struct {
 }
 
 // Decision is what to do about a job. When Ask is not empty it is only that. Otherwise: Status is written as Write
-// says, and everything after it is done only once that write has succeeded: deletions, then creations, then telling.
+// says, and everything after it is done only once that write has succeeded: deletions, then creations, then events and metrics.
 type Decision struct {
 	Ask Ask
 
@@ -68,8 +68,8 @@ type Decision struct {
 
 	Events  []Event
 	Metrics []Metric
-	// LookAgain is the moment at which to decide again though nothing happened; zero if there is none.
-	LookAgain time.Time
+	// RequeueAt is when to decide again even if nothing happens; zero for never.
+	RequeueAt time.Time
 }
 
 // Write says how a decision's status is to be recorded.
@@ -79,10 +79,10 @@ type Write string
 const (
 	// WriteNothing: the status is what it was.
 	WriteNothing Write = ""
-	// WriteSoon: only what the pods show has changed. It may wait a second for other news and be written with them.
-	WriteSoon Write = "Soon"
-	// WriteFirst: what the job knows has changed. Nothing may be done before this is written.
-	WriteFirst Write = "First"
+	// WriteLater: only what the pods show has changed. It may be written a few seconds later, with other changes.
+	WriteLater Write = "Soon"
+	// WriteNow: what the job remembers has changed. Nothing may be done before this is written.
+	WriteNow Write = "First"
 )
 
 // Deletion is a pod to delete, by its UID.

@@ -15,7 +15,7 @@ import (
 const (
 	truthInPlace = "truth/failures-in-place"
 	truthTime    = "truth/ended-by-itself"
-	truthFallen  = "truth/fallen"
+	truthFailed  = "truth/failed"
 	truthDone    = "truth/done"
 )
 
@@ -162,8 +162,8 @@ func (or *oracle) checkCounts(o Observed, d Decision) {
 	}
 }
 
-// toldOtherwise tells whether pods are seen that know other bounds than the job has.
-func toldOtherwise(o Observed) bool {
+// otherBounds reports whether pods are seen that know other bounds than the job has.
+func otherBounds(o Observed) bool {
 	return o.Job.Elastic != nil && slices.ContainsFunc(o.Pods, func(pod *corev1.Pod) bool {
 		told := pod.Annotations[AnnotationBounds]
 		return told != "" && told != o.Job.Elastic.Bounds()
@@ -178,11 +178,11 @@ func (or *oracle) checkRendezvous(o Observed, is Status) {
 			continue
 		}
 		or.checkHarm(a)
-		if a.Reason == ReasonScaled && (o.Job.gang() || toldOtherwise(o)) {
+		if a.Reason == ReasonScaled && (o.Job.gang() || otherBounds(o)) {
 			continue
 		}
 		if !anchored(o.Job) || !or.adrift[a.Number] {
-			or.fault("3: attempt %d ended though nothing has befallen its rendezvous: %s: %s", a.Number, a.Reason, a.Message)
+			or.fault("3: attempt %d ended though nothing has happened to its rendezvous: %s: %s", a.Number, a.Reason, a.Message)
 		}
 		if a.Reason == ReasonRestarted {
 			or.restarts++
@@ -191,9 +191,9 @@ func (or *oracle) checkRendezvous(o Observed, is Status) {
 	if is.Finished() || is.Attempt > o.Status.Attempt {
 		return
 	}
-	// One that ended by itself is judged when the others have been heard, which takes three seconds, and one for the clocks.
-	if pod := or.rendezvousFell(o, is.Attempt); pod != nil && !or.undecided(o, pod, 4*time.Second) {
-		or.fault("3: attempt %d goes on though %s, which held its rendezvous, has fallen", is.Attempt, pod.Name)
+	// A pod that ended by itself is judged after siblingWait, three seconds, and one more for the clocks.
+	if pod := or.rendezvousFailed(o, is.Attempt); pod != nil && !or.undecided(o, pod, 4*time.Second) {
+		or.fault("3: attempt %d goes on though %s, which held its rendezvous, has failed", is.Attempt, pod.Name)
 	}
 }
 
@@ -210,7 +210,7 @@ func (or *oracle) checkHarm(a Attempt) {
 
 // recount counts the failures of the present attempt's pods that were shown, each pod's by its UID.
 func (or *oracle) recount(o Observed, present int32) {
-	if or.rendezvousFell(o, present) != nil {
+	if or.rendezvousFailed(o, present) != nil {
 		return // the others' failures are part of that, or will be
 	}
 	for _, pod := range o.Pods {
@@ -221,7 +221,7 @@ func (or *oracle) recount(o Observed, present int32) {
 		if r.Index >= o.Job.Size(*o.Job.role(r.Role)) {
 			continue
 		}
-		fallen := pod.Annotations[truthFallen]
+		fallen := pod.Annotations[truthFailed]
 		byOthers := fallen == "evicted" || pod.DeletionTimestamp != nil // then it is judged whole, and now
 		if r.Index > 0 && !byOthers && or.undecided(o, pod, 3*time.Second) {
 			continue
@@ -239,7 +239,7 @@ func (or *oracle) recount(o Observed, present int32) {
 	}
 }
 
-// undecided tells whether an end by itself, so long ago at most, may yet turn out to be the consequence of another that
+// undecided reports whether an end by itself, so long ago at most, may yet turn out to be the consequence of another that
 // cost an elastic job its rendezvous.
 func (or *oracle) undecided(o Observed, pod *corev1.Pod, ago time.Duration) bool {
 	last, err := time.Parse(time.RFC3339, pod.Annotations[truthTime])
@@ -248,11 +248,11 @@ func (or *oracle) undecided(o Observed, pod *corev1.Pod, ago time.Duration) bool
 
 func anchored(j Job) bool { return j.Elastic != nil && j.Elastic.Anchored }
 
-// rendezvousFell tells whether the pod that holds the rendezvous was shown to have fallen.
-func (or *oracle) rendezvousFell(o Observed, present int32) *corev1.Pod {
+// rendezvousFailed returns the pod that holds the rendezvous if it was seen to have failed.
+func (or *oracle) rendezvousFailed(o Observed, present int32) *corev1.Pod {
 	for _, pod := range o.Pods {
 		r, attempt, ok := o.Job.replicaOf(pod)
-		if ok && anchored(o.Job) && or.w.belongs(pod) && r.Index == 0 && attempt == present && pod.Annotations[truthFallen] != "" &&
+		if ok && anchored(o.Job) && or.w.belongs(pod) && r.Index == 0 && attempt == present && pod.Annotations[truthFailed] != "" &&
 			pod.Annotations[truthDone] == "" {
 			return pod
 		}
@@ -269,26 +269,26 @@ func (or *oracle) note(o Observed, d Decision) {
 		// One that is to go by a scale counts no more, unless the record of that, or the job's edit, came to nothing.
 		if r, _, ok := o.Job.replicaOf(pod); ok && r.Index >= o.Job.Size(*o.Job.role(r.Role)) {
 			rec := d.Status.record(r)
-			or.dismissed[pod.UID] = or.dismissed[pod.UID] || rec != nil && rec.Pod == pod.UID && rec.Settled
+			or.dismissed[pod.UID] = or.dismissed[pod.UID] || rec != nil && rec.Pod == pod.UID && rec.Handled
 		}
 		if r, attempt, ok := o.Job.replicaOf(pod); ok && or.w.belongs(pod) && attempt == o.Status.Attempt && pod.Annotations[truthDone] != "" &&
-			!or.dismissed[pod.UID] && r.Index < o.Job.Size(*o.Job.role(r.Role)) && d.Write != WriteSoon {
+			!or.dismissed[pod.UID] && r.Index < o.Job.Size(*o.Job.role(r.Role)) && d.Write != WriteLater {
 			or.succeeded[key(attempt, r)] = true
 			or.prepared[r] = or.prepared[r] || prepares(o.Job, r.Role)
 		}
 	}
-	or.noteTraining(o)
+	or.recordTraining(o)
 	if s := d.Status; s.Attempt > o.Status.Attempt && s.Retries > o.Status.Retries {
-		since := s.LastFailure.Time // but a clock that is behind shortens no delay by more than a gang is heard
-		if since.After(o.Now) || o.Now.Sub(since) > heard {
-			since = o.Now.Add(-heard)
+		since := s.LastFailure.Time // a clock that is behind shortens no delay by more than siblingWait
+		if since.After(o.Now) || o.Now.Sub(since) > siblingWait {
+			since = o.Now.Add(-siblingWait)
 		}
 		or.notBefore[s.Attempt] = since.Add(restartDelay(s.Retries))
 	}
 }
 
-// noteTraining keeps of how many nodes the training was that is complete, where a step may follow it.
-func (or *oracle) noteTraining(o Observed) {
+// recordTraining keeps of how many nodes the training was that is complete, where a step may follow it.
+func (or *oracle) recordTraining(o Observed) {
 	if o.Job.Kind != "TrainJob" {
 		return
 	}
@@ -361,7 +361,7 @@ func (or *oracle) deleting(pod *corev1.Pod, force bool) {
 	if !or.w.belongs(pod) {
 		or.fault("9: %s of another job is deleted", pod.Name)
 	}
-	if force && (!or.w.deadNodes[pod.Spec.NodeName] || pod.DeletionTimestamp == nil || or.w.now.Before(pod.DeletionTimestamp.Add(patience))) {
+	if force && (!or.w.deadNodes[pod.Spec.NodeName] || pod.DeletionTimestamp == nil || or.w.now.Before(pod.DeletionTimestamp.Add(stuckPodWait))) {
 		or.fault("3: %s is removed by force though its node may be running it", pod.Name)
 	}
 	or.checkUntouched(pod)
@@ -374,7 +374,7 @@ func (or *oracle) checkUntouched(pod *corev1.Pod) {
 	if seen.Elastic == nil || seen.Policy.Suspend || or.w.status.Finished() || attempt < or.w.status.Attempt || or.dismissed[pod.UID] {
 		return
 	}
-	fell := pod.Annotations[truthFallen] != "" || pod.DeletionTimestamp != nil
+	fell := pod.Annotations[truthFailed] != "" || pod.DeletionTimestamp != nil
 	if r.Index < or.asked(r.Role) && !fell {
 		or.fault("%s is well and wanted, and is deleted", pod.Name)
 	}

@@ -20,7 +20,7 @@ type evidence struct {
 	succeeded bool
 	// failure is how the pod ended for good, nil if it did not end badly.
 	failure *Failure
-	// inPlace counts the failures that the kubelet answers by restarting the container; lastInPlace is the newest.
+	// inPlace is the number of failures after which the kubelet restarted the container; lastInPlace is the newest.
 	inPlace     int32
 	lastInPlace *Failure
 	// waiting says what a pod that does not run yet waits for.
@@ -79,7 +79,7 @@ func TrainingContainer(spec corev1.PodSpec, name string) string {
 	return name
 }
 
-// endedWell tells whether the training exited with 0. Under restartPolicy Always the kubelet has usually started the
+// endedWell reports whether the training exited with 0. Under restartPolicy Always the kubelet has usually started the
 // container again by the time we look, so there its last end counts too.
 func endedWell(pod *corev1.Pod, main corev1.ContainerStatus) bool {
 	end := main.State.Terminated
@@ -136,8 +136,8 @@ func isSidecar(pod *corev1.Pod, initContainer string) bool {
 	return false
 }
 
-// isOver tells whether no container of the pod can run any more. The kubelet tells of its containers' ends before it tells
-// of the pod's: whoever went by the phase alone would remove a pod that has just finished, and its log.
+// isOver reports whether no container of the pod can run any more. The kubelet reports the ends of containers before the
+// end of the pod: by the phase alone we would remove a pod that has just finished, and its log.
 func isOver(pod *corev1.Pod) bool {
 	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		return true
@@ -150,17 +150,17 @@ func isOver(pod *corev1.Pod) bool {
 	return over
 }
 
-// TrainingOver tells whether the training of a pod, which is its named container or the first, has written its last line.
+// TrainingOver reports whether the training of a pod, which is its named container or the first, has written its last line.
 func TrainingOver(pod *corev1.Pod, container string) bool {
 	return isOver(pod) || endedForGood(pod, trainingStatus(pod, container))
 }
 
-// endedForGood tells whether a container has ended and is not started again in its pod.
+// endedForGood reports whether a container has ended and is not started again in its pod.
 func endedForGood(pod *corev1.Pod, c corev1.ContainerStatus) bool {
 	return c.State.Terminated != nil && !restartsInPlace(pod, c.State.Terminated)
 }
 
-// restartsInPlace tells whether the kubelet starts a container again that ended like this.
+// restartsInPlace reports whether the kubelet starts a container again that ended like this.
 func restartsInPlace(pod *corev1.Pod, end *corev1.ContainerStateTerminated) bool {
 	switch pod.Spec.RestartPolicy {
 	case corev1.RestartPolicyNever:
@@ -173,11 +173,11 @@ func restartsInPlace(pod *corev1.Pod, end *corev1.ContainerStateTerminated) bool
 }
 
 // waitsFor says what keeps a pod's training from running, in words that stay the same while it waits; nothing while it
-// is only on its way.
+// is only starting.
 func waitsFor(pod *corev1.Pod, container string) string {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			reason, _, _ := strings.Cut(c.Message, ". ") // what the scheduler says further on is of preemption, and helps nobody
+			reason, _, _ := strings.Cut(c.Message, ". ") // what follows is about preemption, and helps nobody
 			return fmt.Sprintf("it cannot be scheduled: %s", head(reason, 200))
 		}
 	}

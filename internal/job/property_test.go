@@ -119,13 +119,13 @@ func (h *history) namesake() {
 func (h *history) step() {
 	actions := []string{
 		"reconcile", "reconcile", "reconcile", "reconcile", "rest", "start", "start", "start all", "start all", "exit", "exit", "exit", "again",
-		"evict", "delete", "vanish", "vanish twice", "fail and recover", "fail and recover", "gone", "gone all", "node", "tick", "tick", "suspend", "scale", "scale", "down and up", "autoscale", "bounds", "limit", "quota", "stranger leaves", "crash",
+		"evict", "delete", "vanish", "vanish twice", "fail and recover", "fail and recover", "gone", "gone all", "node", "tick", "tick", "suspend", "scale", "scale", "down and up", "autoscale", "bounds", "limit", "quota", "foreign leave", "crash",
 	}
 	switch action := rapid.SampledFrom(actions).Draw(h.T, "action"); action {
 	case "reconcile":
 		h.reconcile(h.chaos())
 	case "rest":
-		if err := h.settle(nil); err != nil {
+		if err := h.runToRest(nil); err != nil {
 			h.Fatalf("8: %v", err)
 		}
 		h.checkScaler()
@@ -167,8 +167,8 @@ func (h *history) step() {
 		h.crash()
 	case "node":
 		h.loseNode(rapid.SampledFrom([]string{"n1", "n2", "n3"}).Draw(h.T, "node"))
-	case "stranger leaves":
-		h.strangersLeave()
+	case "foreign leave":
+		h.foreignLeave()
 	default:
 		h.toPod(action)
 	}
@@ -255,7 +255,7 @@ func (h *history) toPod(action string) {
 	case action == "again" && h.main(pod).State.Waiting != nil && pod.DeletionTimestamp == nil && !h.deadNodes[pod.Spec.NodeName]:
 		h.again(pod)
 	case action == "evict" && running && pod.DeletionTimestamp == nil:
-		h.mark(pod, truthFallen, "evicted")
+		h.mark(pod, truthFailed, "evicted")
 		h.oracle.harm(pod, Disruption)
 		h.evict(pod)
 	case action == "delete" || action == "vanish":
@@ -278,7 +278,7 @@ func (h *history) exitPod(pod *corev1.Pod, code int32) {
 		h.oracle.done(pod)
 	case pod.DeletionTimestamp != nil:
 	case pod.Spec.RestartPolicy == corev1.RestartPolicyNever:
-		h.mark(pod, truthFallen, strconv.Itoa(int(code)))
+		h.mark(pod, truthFailed, strconv.Itoa(int(code)))
 		h.oracle.harm(pod, Application)
 	default:
 		n, _ := strconv.Atoi(pod.Annotations[truthInPlace])
@@ -296,7 +296,7 @@ func (h *history) exitPod(pod *corev1.Pod, code int32) {
 	}
 }
 
-// catchUp lets the kubelets tell the phases of pods whose containers have ended.
+// catchUp lets the kubelets report the phases of pods whose containers have ended.
 func (h *history) catchUp() {
 	for _, name := range slices.Sorted(maps.Keys(h.pods)) {
 		pod := h.pods[name]
@@ -334,7 +334,7 @@ func (h *history) loseNode(node string) {
 	}
 }
 
-func (h *history) strangersLeave() {
+func (h *history) foreignLeave() {
 	for name, pod := range h.pods {
 		if !h.belongs(pod) {
 			delete(h.pods, name)
@@ -352,17 +352,17 @@ func (h *history) strangersLeave() {
 // moment it asked for to the next. Then the job must be where it should be.
 func (h *history) quiet() {
 	h.quota = -1
-	h.strangersLeave()
+	h.foreignLeave()
 	for range 60 {
 		h.stopTerminating()
-		if err := h.settle(nil); err != nil {
+		if err := h.runToRest(nil); err != nil {
 			h.Fatalf("8: %v", err)
 		}
 		if h.stopTerminating() {
 			continue
 		}
 		h.checkDue(0)
-		next := h.lookAgain()
+		next := h.requeueAt()
 		if next.IsZero() || h.jobGone {
 			break
 		}
@@ -384,17 +384,17 @@ func (h *history) stopTerminating() bool {
 	return any
 }
 
-func (h *history) lookAgain() time.Time {
+func (h *history) requeueAt() time.Time {
 	o := h.observe(0)
 	d := Decide(o)
 	for d.Ask.Pods || len(d.Ask.Nodes) > 0 {
 		o = h.answer(o, d.Ask)
 		d = Decide(o)
 	}
-	if !d.LookAgain.IsZero() && !d.LookAgain.After(h.now) {
-		h.Fatalf("8: looks again at %s, which is now or past", d.LookAgain)
+	if !d.RequeueAt.IsZero() && !d.RequeueAt.After(h.now) {
+		h.Fatalf("8: looks again at %s, which is now or past", d.RequeueAt)
 	}
-	return d.LookAgain
+	return d.RequeueAt
 }
 
 // Invariant 6: what is due is done, and what will be due is looked forward to.
@@ -432,7 +432,7 @@ func (h *history) checkScaler() {
 	if h.jobGone {
 		return
 	}
-	if toldOtherwise(Observed{Job: h.job, Pods: h.attemptsPods()}) {
+	if otherBounds(Observed{Job: h.job, Pods: h.attemptsPods()}) {
 		h.Fatalf("3: pods of one attempt know other bounds than %s", h.job.Elastic.Bounds())
 	}
 	has := h.scaler()
@@ -495,7 +495,7 @@ func (h *history) checkRest() {
 	}
 }
 
-// waits tells whether a role has a reason not to have started: one it waits for is not so far.
+// waits reports whether a role has a reason not to have started: one it waits for is not so far.
 func (h *history) waits(role Role) bool {
 	for _, d := range role.After {
 		for i := range h.job.Size(*h.job.role(d.Role)) {

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Refusal is an answer of the API server to a creation that was not yes.
+// Refusal is an error with which the API server answered a creation.
 type Refusal struct {
 	// Object is what was to be created: "pod demo-worker-1".
 	Object string
 	// Optional says that the job can start without the object.
 	Optional bool
-	// Invalid says that the object itself is wrong (422), so that asking again is no use. Otherwise something stands in
-	// its way that may pass: a quota, a limit range, an object of that name.
+	// Invalid says that the object itself is wrong (422), so that a retry is no use. Otherwise the cause
+	// may go away: a quota, a limit range, an object of that name.
 	Invalid bool
 	Message string
 	// At is when the last such answer came, Times how many came in a row.
@@ -25,8 +25,8 @@ const (
 	maxRetry   = 60 * time.Second
 )
 
-// heedRefusal puts creations off when the API server said no a moment ago: nothing will tell us when it would say yes.
-func (p *pass) heedRefusal() {
+// delayAfterRefusal delays creations after the API server refused one: no event tells when it would accept it.
+func (p *pass) delayAfterRefusal() {
 	optional := func(c Child) bool { return !c.Required }
 	creates := slices.ContainsFunc(p.CreateChildren, optional)
 	if p.Refusal == nil || !creates && (p.Refusal.Optional || len(p.CreatePods)+len(p.CreateChildren) == 0) {
@@ -41,7 +41,7 @@ func (p *pass) heedRefusal() {
 	if !p.Now.Before(again) {
 		return
 	}
-	p.lookAt(again)
+	p.requeueAt(again)
 	if p.Refusal.Optional {
 		p.CreateChildren = slices.DeleteFunc(p.CreateChildren, optional)
 	} else {
@@ -49,10 +49,18 @@ func (p *pass) heedRefusal() {
 	}
 }
 
-// refusedForGood ends a job one of whose children the API server will never accept.
-func (p *pass) refusedForGood() *verdict {
+// childRefused ends a job one of whose children the API server will never accept.
+func (p *pass) childRefused() *verdict {
 	if p.Refusal == nil || !p.Refusal.Invalid {
 		return nil
 	}
 	return p.fails(ReasonRefused, "the API server refuses %s: %s", p.Refusal.Object, head(p.Refusal.Message, 500))
+}
+
+// invalidJob ends a job that cannot be run as it is written.
+func (p *pass) invalidJob() *verdict {
+	if p.Job.Invalid == "" {
+		return nil
+	}
+	return p.fails(ReasonRefused, "%s", p.Job.Invalid)
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// scale follows an edit of the number of replicas. A gang was told its size when it started, so that another size is
-// another attempt; elsewhere replicas are added and removed at the top end.
+// scale follows an edit of the number of replicas. The members of a gang have its size in their environment, so another size
+// is another attempt; elsewhere replicas are added and removed at the top end.
 func (p *pass) scale() {
 	var changes []string
 	for _, role := range p.Job.Roles {
@@ -18,37 +18,37 @@ func (p *pass) scale() {
 	}
 	if len(changes) > 0 {
 		what := "is scaled: " + strings.Join(changes, ", ")
-		p.say(false, "Scaled", what)
+		p.emit(false, "Scaled", what)
 		if p.Job.gang() {
-			p.anew(what)
+			p.restartAfterEdit(what)
 		}
 		p.recordSizes()
 	}
-	p.settleSurplus()
+	p.recordSurplus()
 }
 
-// rebound follows an edit of an elastic job's bounds. Its replicas were told them when they started, and those that were told
-// others never meet, so that other bounds are another attempt.
-func (p *pass) rebound() {
+// followBounds follows an edit of an elastic job's bounds. Each replica has the bounds in its environment from its start, and
+// replicas with different bounds never meet. So new bounds are another attempt.
+func (p *pass) followBounds() {
 	if p.Job.Elastic == nil || !p.next().Finishing.IsZero() {
 		return
 	}
 	now := p.Job.Elastic.Bounds()
 	for _, r := range p.replicas {
-		if r.pod == nil || p.leaves(r.pod) {
+		if r.pod == nil || p.isLeaving(r.pod) {
 			continue
 		}
 		if told := r.pod.Annotations[AnnotationBounds]; told != "" && told != now {
-			what := fmt.Sprintf("is bounded otherwise: from %s to %s", told, now)
-			p.say(false, "Scaled", what)
-			p.anew(what)
+			what := fmt.Sprintf("has new elastic bounds: %s instead of %s", now, told)
+			p.emit(false, "Scaled", what)
+			p.restartAfterEdit(what)
 			return
 		}
 	}
 }
 
-// anew starts the next attempt because the job was edited, at nobody's cost.
-func (p *pass) anew(what string) {
+// restartAfterEdit starts the next attempt because the job was edited. It is not charged.
+func (p *pass) restartAfterEdit(what string) {
 	p.nextAttempt(ReasonScaled, what)
 	p.next().unset(Running)
 	p.next().set(Restarting, p.reason(Restarting), p.sentence(what), p.Now)
@@ -60,9 +60,9 @@ func (p *pass) recordSizes() {
 	}
 }
 
-// settleSurplus makes sure that a pod removed by scaling down is not taken for a disrupted one when the number is raised
-// again, neither before it is gone nor after, by a cache that still shows it.
-func (p *pass) settleSurplus() {
+// recordSurplus makes sure that a pod removed by scaling down does not count as disrupted when the number is raised
+// again: neither before it is gone, nor afterwards while a stale cache still shows it.
+func (p *pass) recordSurplus() {
 	s := p.next()
 	for _, pod := range p.surplus {
 		r, _, ok := p.Job.replicaOf(pod)
@@ -70,11 +70,11 @@ func (p *pass) settleSurplus() {
 			continue
 		}
 		if rec := s.record(r); rec != nil && rec.Pod != "" && rec.Pod != pod.UID && !p.Live {
-			p.Ask.Pods = true // an old list may show a pod that was replaced long ago, and what is known of the present one be lost
+			p.Ask.Pods = true // an old list may show a pod that was replaced long ago, and the record of the present one would be lost
 		}
-		s.recordOf(r, pod.UID).Settled = true
+		s.recordOf(r, pod.UID).Handled = true
 	}
-	for n := range s.Records { // who was lost for good may come back by scaling
+	for n := range s.Records { // a replica that was not replaced may come back by scaling
 		if rec := &s.Records[n]; rec.Replica.Index >= s.role(rec.Replica.Role).Size {
 			rec.Lost, rec.NotBefore = false, time.Time{}
 		}

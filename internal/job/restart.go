@@ -7,105 +7,107 @@ import (
 	"time"
 )
 
-// incident is a failure that is not accounted for yet.
+// incident is a failure that is not charged yet.
 type incident struct {
 	replica
 	*Failure
-	// inPlace is the number of new failures that the kubelet answers by itself; zero for a replica that has fallen, which
-	// only we can restart.
-	inPlace       int32
+	// newInPlace is the number of new failures after which the kubelet restarts the container by itself; zero where the pod
+	// has failed for good, and only we can restart the replica.
+	newInPlace int32
+	// retry: the restart policy allows a restart. charge: the restart counts against the backoff limit.
 	retry, charge bool
 }
 
-// account finds the failures that are news. A pod that is settled, or of an earlier attempt, is none; a replica whose
-// training had begun and that has no pod has vanished. No failure is charged on the word of a cache: after a change of
-// leader it may show pods that a recorded pass has long accounted for, or not yet show those it has seen.
-func (p *pass) account() {
+// findIncidents finds the failures that are new. A pod that was handled, or is of an earlier attempt, shows none; a replica
+// that has started and has no pod has vanished. No failure is charged on the word of a cache: after a change of leader it
+// may show pods whose failures are charged already, or lack pods that a recorded pass has seen.
+func (p *pass) findIncidents() {
 	if !p.next().Finishing.IsZero() {
 		return
 	}
 	for _, r := range p.replicas {
 		switch {
-		case p.settled(r):
+		case p.handled(r):
 		case r.pod != nil:
-			if n := r.inPlace - p.charged(r); n > 0 {
-				p.meet(r, r.lastInPlace, n)
+			if n := r.inPlace - p.chargedInPlace(r); n > 0 {
+				p.addIncident(r, r.lastInPlace, n)
 			}
 			if r.failure != nil && !p.done(r.Replica) {
-				p.meet(r, r.failure, 0)
+				p.addIncident(r, r.failure, 0)
 			}
 		case p.done(r.Replica):
 		case contains(p.next().role(r.Role).Started, r.Index):
-			p.meet(r, vanished(p.Job, r.Replica), 0)
+			p.addIncident(r, vanished(p.Job, r.Replica), 0)
 		}
 	}
-	p.incidents = p.unheard(p.incidents)
-	if due := p.hearing(); p.Now.Before(due) {
+	p.incidents = p.withoutUndecided(p.incidents)
+	if due := p.judgeAfter(); p.Now.Before(due) {
 		p.incidents = nil
-		p.lookAt(due)
+		p.requeueAt(due)
 	}
 	if len(p.incidents) > 0 && !p.Live {
 		p.Ask.Pods = true
 	}
 }
 
-// heard is how long the other members of a gang have to show what befell them: a kubelet looks at its pods every second, and
-// the time of an end is rounded down.
-const heard = 3 * time.Second
+// siblingWait is how long a gang waits for failures of its other members before it judges the first. A kubelet looks at its pods
+// every second, and the time of an end is rounded down.
+const siblingWait = 3 * time.Second
 
-// hearing is until when a gang waits before it judges a member that ended by itself, which may be the effect of a fall
-// that is not told yet. There is no need where nobody else runs any more; nor where clocks cannot be compared.
-func (p *pass) hearing() time.Time {
+// judgeAfter is the time before which a gang does not judge a member that ended by itself: it may have ended because of
+// another that no kubelet has reported yet. There is no need to wait where no other member runs, or where clocks cannot be
+// compared.
+func (p *pass) judgeAfter() time.Time {
 	culprit := p.culprit()
 	if p.scope() != ScopeJob || culprit == nil || culprit.likelihood() > 0 || culprit.Time.After(p.Now) {
 		return time.Time{}
 	}
 	for _, r := range p.replicas {
-		if r.pod != nil && r.running && !p.leaves(r.pod) {
-			return culprit.Time.Add(heard)
+		if r.pod != nil && r.running && !p.isLeaving(r.pod) {
+			return culprit.Time.Add(siblingWait)
 		}
 	}
 	return time.Time{}
 }
 
-func (p *pass) meet(r replica, f *Failure, inPlace int32) {
+func (p *pass) addIncident(r replica, f *Failure, newInPlace int32) {
 	if f == nil {
 		f = &Failure{Replica: r.Replica, Pod: r.pod.Name, Node: r.pod.Spec.NodeName, Class: Application}
 	}
-	i := incident{replica: r, Failure: f, inPlace: inPlace, retry: true, charge: f.Class == Application}
-	if inPlace == 0 {
+	i := incident{replica: r, Failure: f, newInPlace: newInPlace, retry: true, charge: f.Class == Application}
+	if newInPlace == 0 {
 		i.retry, i.charge = r.role.RestartPolicy.retries(f)
 	}
 	p.incidents = append(p.incidents, i)
 }
 
-// charged is the number of failures in place of this very pod that are counted already.
-func (p *pass) charged(r replica) int32 {
+// chargedInPlace is the number of failures in place of this very pod that are counted already.
+func (p *pass) chargedInPlace(r replica) int32 {
 	if rec := p.next().record(r.Replica); rec != nil && rec.Pod == r.pod.UID {
 		return rec.Failures
 	}
 	return 0
 }
 
-// decisive are the incidents that count. When a member of a gang has fallen it is the culprit alone: what befalls the
-// others is its consequence.
+// decisive are the incidents that count. When a member of a gang has failed, that is the culprit alone: the failures of
+// the others are its consequence.
 func (p *pass) decisive() []incident {
 	if p.scope() == ScopeJob {
-		if i := p.culprit(); i != nil && i.inPlace == 0 {
+		if i := p.culprit(); i != nil && i.newInPlace == 0 {
 			return []incident{*i}
 		}
 	}
 	return p.incidents
 }
 
-// culprit is the incident to name and to judge by, nil if there is none. A replica that has fallen goes before one that the
-// kubelet restarts; of several the likeliest cause among those that came first. First means within a second: times are
-// whole seconds by the clocks of several nodes.
+// culprit is the incident to name and to judge by, nil if there is none. A replica that has failed for good goes before one
+// that the kubelet restarts; of several, the most likely cause among those that came first. First means within a second:
+// times are whole seconds by the clocks of several nodes.
 func (p *pass) culprit() *incident {
 	if len(p.incidents) == 0 {
 		return nil
 	}
-	suspects := slices.DeleteFunc(slices.Clone(p.incidents), func(i incident) bool { return i.inPlace > 0 })
+	suspects := slices.DeleteFunc(slices.Clone(p.incidents), func(i incident) bool { return i.newInPlace > 0 })
 	if len(suspects) == 0 {
 		suspects = slices.Clone(p.incidents)
 	}
@@ -116,8 +118,8 @@ func (p *pass) culprit() *incident {
 	return &culprit
 }
 
-// likelihood ranks how likely a failure is the cause of others about it: a peer that was cut off exits by itself, or
-// aborts, as torch does when a collective breaks.
+// likelihood ranks how likely a failure is the cause of others at the same time. A member that lost its peer exits by
+// itself, or aborts, as torch does when a collective breaks.
 func (i *incident) likelihood() int {
 	switch {
 	case i.Class == Disruption:
@@ -129,8 +131,9 @@ func (i *incident) likelihood() int {
 	}
 }
 
-// charge records the incidents: every one exactly once, since from here on they are accounted for.
-func (p *pass) charge() {
+// chargeIncidents charges the incidents of this pass, and keeps the culprit's failure. Each is charged exactly once: the
+// caller ends the job, or records the incidents as handled in the same status.
+func (p *pass) chargeIncidents() {
 	s := p.next()
 	if i := p.culprit(); i != nil {
 		f := *i.Failure
@@ -139,7 +142,7 @@ func (p *pass) charge() {
 		}
 		s.LastFailure = &f
 	}
-	s.Retries = p.granted()
+	s.Retries = p.chargedRetries()
 	for _, i := range p.decisive() {
 		if i.Class == Disruption && i.retry {
 			s.Disruptions++
@@ -147,30 +150,30 @@ func (p *pass) charge() {
 	}
 }
 
-// restart answers the incidents of this pass: by the next attempt, or replica by replica.
-func (p *pass) restart() {
+// restartFailed answers the incidents of this pass: by the next attempt, or replica by replica.
+func (p *pass) restartFailed() {
 	if len(p.incidents) == 0 {
 		return
 	}
-	p.charge()
+	p.chargeIncidents()
 	culprit := p.culprit()
 	why := culprit.String() + p.nth(culprit)
-	if p.scope() == ScopeJob && culprit.inPlace == 0 {
+	if p.scope() == ScopeJob && culprit.newInPlace == 0 {
 		p.restartGang(culprit, why)
 	} else {
 		for _, i := range p.incidents {
-			p.settle(i)
+			p.handle(i)
 		}
 	}
 	if !culprit.retry {
-		p.say(true, "Lost", "goes on: "+culprit.String()+" and is not replaced"+culprit.lastWords())
+		p.emit(true, "Lost", "goes on: "+culprit.String()+" and is not replaced"+culprit.lastLine())
 		return
 	}
-	p.tell(JobsRestarted)
-	p.restarts(why + culprit.lastWords())
+	p.count(JobsRestarted)
+	p.reportRestart(why + culprit.lastLine())
 }
 
-// nth says what a restart costs.
+// nth says what a restart is charged.
 func (p *pass) nth(i *incident) string {
 	switch limit := p.Job.Policy.BackoffLimit; {
 	case !i.charge:
@@ -191,12 +194,12 @@ func (p *pass) restartGang(culprit *incident, why string) {
 	p.next().NotBefore = p.earliest(p.next().Retries, culprit.Failure)
 }
 
-// nextAttempt gives the gang another number. All pods there are become garbage by that.
+// nextAttempt raises the number of the attempt. All pods there are belong to an earlier attempt from then on.
 func (p *pass) nextAttempt(reason, why string) {
 	s := p.next()
 	s.closeAttempt(p.Now, reason, why)
 	s.Attempt++
-	s.openAttempt(p.Now, p.keeps)
+	s.openAttempt(p.Now, p.keepsDone)
 	for n := range p.replicas {
 		r := &p.replicas[n]
 		if r.pod != nil {
@@ -209,10 +212,10 @@ func (p *pass) nextAttempt(reason, why string) {
 	p.recordSizes()
 }
 
-// settle accounts for one replica's incident.
-func (p *pass) settle(i incident) {
+// handle records that a replica's incident is charged.
+func (p *pass) handle(i incident) {
 	s := p.next()
-	if i.inPlace > 0 {
+	if i.newInPlace > 0 {
 		s.recordOf(i.replica.Replica, i.pod.UID).Failures = i.replica.inPlace
 		return
 	}
@@ -221,7 +224,7 @@ func (p *pass) settle(i incident) {
 	rec := s.recordOf(i.replica.Replica, "")
 	if i.pod != nil {
 		rec = s.recordOf(i.replica.Replica, i.pod.UID)
-		rec.Settled = true
+		rec.Handled = true
 	}
 	rec.Lost = !i.retry
 	if i.charge {
@@ -231,7 +234,7 @@ func (p *pass) settle(i incident) {
 }
 
 // earliest is when the nth charged restart may begin, zero if at once. The delay counts from the end of the second of the failure, but
-// from no earlier than a gang can have been heard since: clocks differ.
+// from no earlier than siblingWait ago: clocks differ.
 func (p *pass) earliest(n int32, f *Failure) time.Time {
 	delay := restartDelay(n)
 	if delay == 0 {
@@ -239,7 +242,7 @@ func (p *pass) earliest(n int32, f *Failure) time.Time {
 	}
 	since := p.Now
 	if ended := f.Time.Add(time.Second); ended.Before(since) {
-		since = latest(ended, since.Add(-heard))
+		since = latest(ended, since.Add(-siblingWait))
 	}
 	return ceil(since.Add(delay))
 }

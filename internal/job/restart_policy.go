@@ -12,8 +12,8 @@ const (
 	RestartExitCode RestartPolicy = "ExitCode"
 )
 
-// retries says whether the policy grants another run after a failure, and whether that is charged to the backoff limit.
-// What was done to a replica is never charged to it.
+// retries says whether the policy allows a restart after a failure, and whether that is charged to the backoff limit. A
+// disruption is never charged.
 func (policy RestartPolicy) retries(f *Failure) (retry, charge bool) {
 	switch policy {
 	case RestartOnFailure, RestartAlways:
@@ -29,7 +29,7 @@ func (policy RestartPolicy) retries(f *Failure) (retry, charge bool) {
 	}
 }
 
-// notRetryable ends the job at a failure its replica's restart policy does not forgive. An elastic job goes on without
+// notRetryable ends the job at a failure that the replica's restart policy does not retry. An elastic job goes on without
 // the replica while enough of the others are left.
 func (p *pass) notRetryable() *verdict {
 	lost := p.lost()

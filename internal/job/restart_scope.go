@@ -26,19 +26,19 @@ func (j Job) RestartScope() Scope {
 	}
 }
 
-// gang tells whether the replicas were told how many they are, so that another number of them needs another attempt, whatever a
+// gang reports whether the replicas know from their start how many they are, so that another number needs another attempt, whatever a
 // failure restarts.
 func (j Job) gang() bool { return j.Elastic == nil && j.Scope == ScopeJob }
 
 // scope is what the incidents of this pass restart. An elastic job restarts as one when it has lost its rendezvous.
 func (p *pass) scope() Scope {
-	if p.anchorFell() {
+	if p.anchorFailed() {
 		return ScopeJob
 	}
 	return p.Job.RestartScope()
 }
 
-// PodRestartPolicy is what the kubelet is told to do about a failed container of a replica. Where more than the replica
+// PodRestartPolicy is the restart policy of a replica's pod, which the kubelet follows. Where more than the replica
 // restarts, and where the exit code decides, it must leave that to us.
 func (j Job) PodRestartPolicy(r Replica) corev1.RestartPolicy {
 	policy := j.role(r.Role).RestartPolicy

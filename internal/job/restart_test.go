@@ -48,7 +48,7 @@ func TestTheCulprit(t *testing.T) {
 	}
 }
 
-// A member that ended by itself may be the effect of a fall that another kubelet has not told of yet.
+// A member that ended by itself may have ended because of a failure that another kubelet has not reported yet.
 func TestAGangHearsItsMembersOut(t *testing.T) {
 	for _, row := range []struct {
 		sentence string
@@ -57,9 +57,9 @@ func TestAGangHearsItsMembersOut(t *testing.T) {
 		after    time.Duration // since the end
 		judged   bool
 	}{
-		{"an exit while another trains: not yet", 1, -1, heard - time.Millisecond, false},
-		{"an exit while another has long been training on: now", 1, -1, heard, true},
-		{"an abort while another trains: not yet", 134, -1, heard - time.Millisecond, false},
+		{"an exit while another trains: not yet", 1, -1, siblingWait - time.Millisecond, false},
+		{"an exit while another has long been training on: now", 1, -1, siblingWait, true},
+		{"an abort while another trains: not yet", 134, -1, siblingWait - time.Millisecond, false},
 		{"a kill while another trains: at once", 137, -1, 0, true},
 		{"an exit, and the other is done: at once", 1, 0, 0, true},
 		{"an exit, and the other has fallen too: at once", 1, 1, 0, true},
@@ -78,8 +78,8 @@ func TestAGangHearsItsMembersOut(t *testing.T) {
 			if judged := d.Status.Attempt == 1; judged != row.judged {
 				t.Errorf("judged: %v, want %v", judged, row.judged)
 			}
-			if !row.judged && !d.LookAgain.Equal(end.Add(heard)) {
-				t.Errorf("looks again at %s, want %s", d.LookAgain, end.Add(heard))
+			if !row.judged && !d.RequeueAt.Equal(end.Add(siblingWait)) {
+				t.Errorf("looks again at %s, want %s", d.RequeueAt, end.Add(siblingWait))
 			}
 		})
 	}

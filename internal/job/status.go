@@ -38,7 +38,7 @@ type Status struct {
 // RoleStatus is the state of one role in the present attempt.
 type RoleStatus struct {
 	Role string
-	// Size is the number of replicas the attempt was told to have.
+	// Size is the number of replicas that the attempt began with, or was scaled to.
 	Size int32
 	// Active, Succeeded and Failed count pods as they are.
 	Active, Succeeded, Failed int32
@@ -72,11 +72,11 @@ type Record struct {
 	Replica
 	// Pod is the pod this record speaks of.
 	Pod types.UID
-	// Failures are those of Pod that the kubelet answered by restarting the container, and that are charged.
+	// Failures is the number of charged failures of Pod after which the kubelet restarted the container.
 	Failures int32
-	// Settled says that Pod is accounted for: it is no evidence any more, and is waited out.
-	Settled bool
-	// Charged are the restarts by replacement charged to this replica; they lengthen its restart delay.
+	// Handled says that Pod's end is charged: it is not read again, and must be gone before another is created.
+	Handled bool
+	// Charged is the number of charged restarts of this replica by a new pod; it lengthens the restart delay.
 	Charged int32
 	// NotBefore is the earliest moment for a new pod.
 	NotBefore time.Time
@@ -98,7 +98,7 @@ func (s Status) clone() Status {
 	return s
 }
 
-// role returns the status of the named role, made if need be.
+// role returns the status of the named role, and adds it if there is none.
 func (s *Status) role(name string) *RoleStatus {
 	for i := range s.Roles {
 		if s.Roles[i].Role == name {
@@ -119,7 +119,7 @@ func (s *Status) record(r Replica) *Record {
 	return nil
 }
 
-// recordOf returns the replica's record, turned to the given pod.
+// recordOf returns the replica's record, reset if it was about another pod.
 func (s *Status) recordOf(r Replica, pod types.UID) *Record {
 	rec := s.record(r)
 	if rec == nil {
@@ -127,17 +127,16 @@ func (s *Status) recordOf(r Replica, pod types.UID) *Record {
 		rec = &s.Records[len(s.Records)-1]
 	}
 	if rec.Pod != pod {
-		rec.Pod, rec.Failures, rec.Settled = pod, 0, false
+		rec.Pod, rec.Failures, rec.Handled = pod, 0, false
 	}
 	return rec
 }
 
-// openAttempt begins the run numbered s.Attempt, with nothing remembered of the replicas of the run before but what is done
-// for good.
-func (s *Status) openAttempt(now time.Time, keeps func(role string) bool) {
+// openAttempt begins the run numbered s.Attempt. It forgets the replicas of the run before, except work that is done for good.
+func (s *Status) openAttempt(now time.Time, keepsDone func(role string) bool) {
 	for i := range s.Roles {
 		s.Roles[i].Started = nil
-		if !keeps(s.Roles[i].Role) {
+		if !keepsDone(s.Roles[i].Role) {
 			s.Roles[i].Done = nil
 		}
 	}

@@ -34,14 +34,14 @@ func TestStories(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := retell(string(want))
+			got, err := replay(string(want))
 			if err != nil {
 				t.Fatal(err)
 			}
 			if *update {
 				err = os.WriteFile(file, []byte(got), 0o644)
 			} else if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("the story goes differently (-told +now):\n%s", diff)
+				t.Errorf("the story goes differently (-want +got):\n%s", diff)
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -50,10 +50,10 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// retell lets everything happen that the story says, and writes the decisions below each line anew.
-func retell(story string) (string, error) {
+// replay lets everything happen that the story says, and writes the decisions below each line again.
+func replay(story string) (string, error) {
 	var out strings.Builder
-	s := &teller{out: &out}
+	s := &player{out: &out}
 	for n, line := range strings.Split(strings.TrimRight(story, "\n"), "\n") {
 		if strings.HasPrefix(line, " ") {
 			continue
@@ -69,7 +69,7 @@ func retell(story string) (string, error) {
 	return out.String(), nil
 }
 
-type teller struct {
+type player struct {
 	*world
 	out *strings.Builder
 	// dies is the call at which the controller's next pass dies, 0 for none; lost whether only the reply is lost.
@@ -79,7 +79,7 @@ type teller struct {
 	asleep bool
 }
 
-func (s *teller) happens(words []string) error {
+func (s *player) happens(words []string) error {
 	verb, args := words[0], words[1:]
 	if s.asleep = verb == "unseen"; s.asleep {
 		verb, args = words[1], words[2:]
@@ -96,7 +96,7 @@ func (s *teller) happens(words []string) error {
 		s.behind = true
 		s.crash()
 		d, _ := s.reconcile(chaos{lag: lag})
-		s.tell(d)
+		s.print(d)
 	case "edit":
 		var err error
 		s.edit(func(j *Job) {
@@ -113,8 +113,8 @@ func (s *teller) happens(words []string) error {
 		s.quota, _ = strconv.Atoi(args[0])
 	case "invalid":
 		s.invalid = strings.Join(args, " ")
-	case "stranger":
-		s.stranger(args[0], args[1])
+	case "foreign":
+		s.createForeign(args[0], args[1])
 	case "leaves":
 		delete(s.children, service(args[0]).name())
 		delete(s.pods, args[0])
@@ -136,7 +136,7 @@ func cmpOr(a, b error) error {
 	return b
 }
 
-func (s *teller) begin(args []string) error {
+func (s *player) begin(args []string) error {
 	j := demo(2)
 	if args[0] == "TFJob" {
 		tensorflow(&j)
@@ -154,7 +154,7 @@ func (s *teller) begin(args []string) error {
 }
 
 // toPods does something to the named pods, or to all it can be done to.
-func (s *teller) toPods(verb string, args []string) error {
+func (s *player) toPods(verb string, args []string) error {
 	switch verb {
 	case "run":
 		for _, pod := range s.those(args, func(p *corev1.Pod) bool { return p.Spec.NodeName == "" && owned(p, s.job) }) {
@@ -175,7 +175,7 @@ func (s *teller) toPods(verb string, args []string) error {
 	return nil
 }
 
-func (s *teller) toPod(verb string, pods []*corev1.Pod) error {
+func (s *player) toPod(verb string, pods []*corev1.Pod) error {
 	if len(pods) != 1 {
 		return fmt.Errorf("%s needs one pod that exists", verb)
 	}
@@ -209,7 +209,7 @@ func (s *teller) toPod(verb string, pods []*corev1.Pod) error {
 	return nil
 }
 
-func (s *teller) those(names []string, unnamed func(*corev1.Pod) bool) []*corev1.Pod {
+func (s *player) those(names []string, unnamed func(*corev1.Pod) bool) []*corev1.Pod {
 	var pods []*corev1.Pod
 	for _, name := range slices.Sorted(maps.Keys(s.pods)) {
 		if slices.Contains(names, strings.TrimPrefix(name, "demo-")) || len(names) == 0 && unnamed(s.pods[name]) {
@@ -219,7 +219,7 @@ func (s *teller) those(names []string, unnamed func(*corev1.Pod) bool) []*corev1
 	return pods
 }
 
-func (s *teller) stranger(kind, name string) {
+func (s *player) createForeign(kind, name string) {
 	if kind == "service" {
 		s.createChild(service(name), "j0")
 		return
@@ -235,7 +235,7 @@ func (s *teller) stranger(kind, name string) {
 }
 
 // nodeLost is what the control plane does five minutes after a node went silent.
-func (s *teller) nodeLost(node string) {
+func (s *player) nodeLost(node string) {
 	s.deadNodes[node] = true
 	for _, pod := range s.those(nil, func(p *corev1.Pod) bool { return p.Spec.NodeName == node }) {
 		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
@@ -246,7 +246,7 @@ func (s *teller) nodeLost(node string) {
 }
 
 // after lets time pass; the controller wakes when it asked to, and once at the end.
-func (s *teller) after(duration string) error {
+func (s *player) after(duration string) error {
 	length, err := time.ParseDuration(duration)
 	if err != nil {
 		return err
@@ -257,10 +257,10 @@ func (s *teller) after(duration string) error {
 		if d.Ask.Pods || len(d.Ask.Nodes) > 0 {
 			d = Decide(s.answer(s.observe(0), d.Ask))
 		}
-		if d.LookAgain.IsZero() || d.LookAgain.After(until) || s.jobGone {
+		if d.RequeueAt.IsZero() || d.RequeueAt.After(until) || s.jobGone {
 			break
 		}
-		s.now = d.LookAgain
+		s.now = d.RequeueAt
 		fmt.Fprintf(s.out, "    at %s\n", s.now.Sub(epoch))
 		if err := s.rest(); err != nil {
 			return err
@@ -270,17 +270,17 @@ func (s *teller) after(duration string) error {
 	return s.rest()
 }
 
-func (s *teller) rest() error {
+func (s *player) rest() error {
 	if s.asleep {
 		return nil
 	}
 	if s.dies > 0 {
 		d, _ := s.reconcile(chaos{crash: s.dies, lost: s.lost})
-		s.tell(d)
+		s.print(d)
 		s.out.WriteString("    the controller dies and starts again\n")
 		s.dies = 0
 	}
-	return s.settle(s.tell)
+	return s.runToRest(s.print)
 }
 
 // inWords names a child as stories do; a job has one autoscaler at most.
@@ -291,8 +291,8 @@ func inWords(child Child) string {
 	return strings.ToLower(child.name())
 }
 
-// tell writes down a decision for people.
-func (s *teller) tell(d Decision) {
+// print writes a decision below its line.
+func (s *player) print(d Decision) {
 	line := func(format string, args ...any) { fmt.Fprintf(s.out, "    "+format+"\n", args...) }
 	if d.Write != WriteNothing {
 		st := d.Status
@@ -334,9 +334,9 @@ func (s *teller) tell(d Decision) {
 		line("delete the job")
 	}
 	for _, e := range d.Events {
-		kind := "tell"
+		kind := "event"
 		if e.Warning {
-			kind = "warn"
+			kind = "warning"
 		}
 		line("%s %s: %s", kind, e.Reason, e.Message)
 	}

@@ -7,20 +7,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// patience is how long a pod may be terminating beyond its own grace before its node is looked at.
-const patience = 60 * time.Second
+// stuckPodWait is how long a pod may be terminating after its grace period before its node is looked at.
+const stuckPodWait = 60 * time.Second
 
-// forceStuck removes pods that will never go by themselves because the node that should stop them is gone or cannot be
-// reached. On a healthy node a pod is left to its kubelet, however long that takes: two pods of one replica must not run
-// at once.
-func (p *pass) forceStuck() {
+// forceDeleteStuck removes terminating pods whose node is gone or unreachable, so that no kubelet will ever remove them. On a
+// healthy node a pod is left to its kubelet, however long that takes: two pods of one replica must not run at once.
+func (p *pass) forceDeleteStuck() {
 	for _, pod := range p.allPods() {
 		if pod.DeletionTimestamp == nil || pod.Spec.NodeName == "" || forced(pod) {
 			continue
 		}
-		due := pod.DeletionTimestamp.Add(patience)
+		due := pod.DeletionTimestamp.Add(stuckPodWait)
 		if p.Now.Before(due) {
-			p.lookAt(due)
+			p.requeueAt(due)
 			continue
 		}
 		node := pod.Spec.NodeName
@@ -33,12 +32,12 @@ func (p *pass) forceStuck() {
 			p.DeletePods = append(p.DeletePods, Deletion{Pod: pod, Force: true, Why: "its node " + node + " is " + string(state)})
 		default:
 			p.wait("pod %s is terminating on node %s for longer than its grace period", pod.Name, node)
-			p.lookAt(p.Now.Add(patience))
+			p.requeueAt(p.Now.Add(stuckPodWait))
 		}
 	}
 }
 
-// forced tells whether the pod has been removed by force already: only somebody's finalizer can hold it then.
+// forced reports whether the pod has been removed by force already: only somebody's finalizer can hold it then.
 func forced(pod *corev1.Pod) bool {
 	return pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == 0
 }

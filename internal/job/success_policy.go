@@ -43,7 +43,7 @@ func (p *pass) roleSucceeded() bool {
 		if p.running(p.Job.Success.Role) == 0 || !p.Now.Before(barrier) {
 			return true
 		}
-		p.lookAt(barrier)
+		p.requeueAt(barrier)
 		return false
 	default:
 		there := false
@@ -59,8 +59,8 @@ func (p *pass) roleSucceeded() bool {
 	}
 }
 
-// noteFinishing remembers since when an elastic job has a worker that succeeded. From then on nothing is restarted or
-// added: the others are on their way out.
+// noteFinishing records since when an elastic job has a worker that succeeded. From then on nothing is restarted or
+// added: the others are about to end.
 func (p *pass) noteFinishing() {
 	if p.Job.Success.Rule == SuccessAny && p.next().Finishing.IsZero() && len(p.next().role(p.Job.Success.Role).Done) > 0 {
 		p.next().Finishing = ceil(p.Now)

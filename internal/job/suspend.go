@@ -1,6 +1,6 @@
 package job
 
-// suspend takes everything away that costs something. What the job has used up of its retries it keeps.
+// suspend removes all children. The job keeps its count of retries.
 func (p *pass) suspend() {
 	s := p.next()
 	if !s.Is(Suspended) {
@@ -11,12 +11,12 @@ func (p *pass) suspend() {
 		s.renew(Created, p.Now)
 	}
 	for _, pod := range p.allPods() {
-		p.delete(pod, "the job is suspended")
+		p.deletePod(pod, "the job is suspended")
 	}
 	p.deleteChildren(true)
 }
 
-// resume starts the job anew, as a further attempt: pods of the run before the suspension may still be stopping.
+// resume starts the job again, as a further attempt: pods of the run before the suspension may still be stopping.
 func (p *pass) resume() {
 	s := p.next()
 	if !s.Is(Suspended) {
@@ -29,10 +29,10 @@ func (p *pass) resume() {
 	p.leaveSuspended()
 }
 
-// leaveSuspended reports that the job is suspended no more, if it was.
+// leaveSuspended records that the job is no longer suspended, if it was.
 func (p *pass) leaveSuspended() {
 	if s := p.next(); s.Is(Suspended) {
 		s.clear(Suspended, p.Job.Kind+"Resumed", p.sentence("is resumed"), p.Now)
-		p.say(false, p.Job.Kind+"Resumed", "is resumed")
+		p.emit(false, p.Job.Kind+"Resumed", "is resumed")
 	}
 }

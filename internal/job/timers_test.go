@@ -26,8 +26,8 @@ func TestActiveDeadline(t *testing.T) {
 			if d.Status.Is(Failed) != row.failed {
 				t.Errorf("failed %v, want %v", d.Status.Is(Failed), row.failed)
 			}
-			if !row.failed && !d.LookAgain.Equal(epoch.Add(11*time.Second)) {
-				t.Errorf("looks again at %s", d.LookAgain)
+			if !row.failed && !d.RequeueAt.Equal(epoch.Add(11*time.Second)) {
+				t.Errorf("looks again at %s", d.RequeueAt)
 			}
 		})
 	}
@@ -57,9 +57,9 @@ func TestTTL(t *testing.T) {
 	}
 }
 
-// A job that another controller made can be read for half a minute, however soon it is to go; one that a person made goes
-// when it was said.
-func TestTheMakerOfAJobCanReadItsEnd(t *testing.T) {
+// A job that another controller created stays for half a minute, however short its TTL; one that a person created is deleted
+// on time.
+func TestAnOwnedJobStaysHalfAMinute(t *testing.T) {
 	for _, row := range []struct {
 		sentence string
 		owned    bool
@@ -75,8 +75,8 @@ func TestTheMakerOfAJobCanReadItsEnd(t *testing.T) {
 			w.exit(w.pods["demo-master-0"], 0, "Completed", "")
 			rest(t, w)
 			w.now = epoch.Add(row.stays - time.Second)
-			if d := decide(w); d.DeleteJob || !d.LookAgain.Equal(epoch.Add(row.stays)) {
-				t.Errorf("a second before: deleted %v, looks again at %s", d.DeleteJob, d.LookAgain)
+			if d := decide(w); d.DeleteJob || !d.RequeueAt.Equal(epoch.Add(row.stays)) {
+				t.Errorf("a second before: deleted %v, looks again at %s", d.DeleteJob, d.RequeueAt)
 			}
 			w.now = epoch.Add(row.stays)
 			if !decide(w).DeleteJob {

@@ -2,30 +2,29 @@ package job
 
 import "time"
 
-// readable is how long a finished job stays at least where another controller made it. One that polls, as Flyte does
-// every ten seconds, must see the end, or it takes the job for lost and runs it all over again.
-const readable = 30 * time.Second
+// minTTLOfOwnedJobs is how long a finished job stays at least where another controller created it. A controller that polls, as
+// Flyte does every ten seconds, must see the end: otherwise it takes the job for lost and runs it again.
+const minTTLOfOwnedJobs = 30 * time.Second
 
-// expire removes a finished job that has been kept for as long as its user wished. Its children are the garbage
-// collector's.
+// expire deletes a finished job when its TTL has passed. The garbage collector deletes its children.
 func (p *pass) expire() {
 	ttl := p.Job.Policy.TTLSecondsAfterFinished
 	if ttl == nil || !p.next().Finished() {
 		return
 	}
 	due := at(p.next().ended(), int64(*ttl))
-	if seen := p.next().ended().Add(readable); p.Job.Owned && due.Before(seen) {
+	if seen := p.next().ended().Add(minTTLOfOwnedJobs); p.Job.Owned && due.Before(seen) {
 		due = seen
 	}
 	if p.Now.Before(due) {
-		p.lookAt(due)
+		p.requeueAt(due)
 		return
 	}
 	p.DeleteJob = true
-	p.tell(JobsDeleted)
+	p.count(JobsDeleted)
 }
 
-// ended is when a finished job did so. Training Operator left some of the jobs it failed without a completion time.
+// ended is when the job finished. Training Operator left some of the jobs it failed without a completion time.
 func (s *Status) ended() time.Time {
 	if !s.CompletionTime.IsZero() {
 		return s.CompletionTime

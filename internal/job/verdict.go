@@ -7,7 +7,7 @@ type verdict struct {
 	end     ConditionType // Succeeded or Failed
 	reason  string        // why the last attempt ended
 	message string
-	culprit *Failure // whose last words are told with it, if anyone's
+	culprit *Failure // whose last log line the message ends with, if any
 }
 
 // verdict answers whether the job has ended, in this order:
@@ -21,7 +21,7 @@ type verdict struct {
 //  7. a job that cannot be run as it is written, or a child that the API server refuses for good
 func (p *pass) verdict() *verdict {
 	for _, rule := range []func() *verdict{
-		p.succeeded, p.deadlineExceeded, p.notRetryable, p.backoffLimitExceeded, p.neverFits, p.refusedForGood,
+		p.succeeded, p.deadlineExceeded, p.notRetryable, p.backoffLimitExceeded, p.invalidJob, p.childRefused,
 	} {
 		if v := rule(); v != nil {
 			return v
@@ -34,7 +34,7 @@ func (p *pass) verdict() *verdict {
 func (p *pass) end(v verdict) {
 	s := p.next()
 	if v.reason == ReasonFailed || v.reason == ReasonBackoffLimit {
-		p.charge()
+		p.chargeIncidents()
 	}
 	s.CompletionTime = ceil(p.Now)
 	s.closeAttempt(p.Now, v.reason, v.message)
@@ -43,11 +43,11 @@ func (p *pass) end(v verdict) {
 		s.clear(Running, c.Reason, c.Message, p.Now)
 	}
 	if v.end == Succeeded {
-		p.tell(JobsSucceeded)
+		p.count(JobsSucceeded)
 	} else {
-		p.tell(JobsFailed)
+		p.count(JobsFailed)
 	}
-	p.becomes(v.end, v.message+v.culprit.lastWords())
+	p.becomes(v.end, v.message+v.culprit.lastLine())
 }
 
 // fails is a verdict of failure with a sentence that says by which rule.

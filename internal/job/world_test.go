@@ -55,7 +55,7 @@ type listener interface {
 	deleting(pod *corev1.Pod, force bool)
 }
 
-// chaos is what befalls one pass of the controller.
+// chaos is what goes wrong in one pass of the controller.
 type chaos struct {
 	lag      int  // how far its caches are behind, if they may be
 	crash    int  // die at this call, counted from 1; 0: live
@@ -202,7 +202,7 @@ func (w *world) crash() {
 }
 
 func (w *world) carryOut(o Observed, d Decision, version int, c chaos, call func(func()) bool) bool {
-	if d.Write == WriteFirst || d.Write == WriteSoon && !c.lazy {
+	if d.Write == WriteNow || d.Write == WriteLater && !c.lazy {
 		accepted := false
 		if !call(func() { accepted = w.writeStatus(version, o, d) }) {
 			w.seenJob = w.version // after a write of unknown outcome the job is read afresh
@@ -425,8 +425,8 @@ func (w *world) main(pod *corev1.Pod) *corev1.ContainerStatus {
 	return &pod.Status.ContainerStatuses[0]
 }
 
-// settle lets the controller work undisturbed until it has nothing to do at this moment.
-func (w *world) settle(each func(Decision)) error {
+// runToRest lets the controller work undisturbed until it has nothing to do at this moment.
+func (w *world) runToRest(each func(Decision)) error {
 	for range 100 {
 		d, finished := w.reconcile(chaos{})
 		if each != nil {
@@ -439,7 +439,7 @@ func (w *world) settle(each func(Decision)) error {
 	return fmt.Errorf("the controller does not come to rest")
 }
 
-// idle tells whether a decision is empty, or waits.
+// idle reports whether a decision is empty, or waits.
 func idle(d Decision) bool {
 	return d.Write == WriteNothing && len(d.DeletePods)+len(d.DeleteChildren)+len(d.CreateChildren)+len(d.UpdateChildren)+len(d.CreatePods) == 0 &&
 		!d.SizeJob && !d.DeleteJob && len(d.Events) == 0

@@ -143,7 +143,7 @@ func TestStatusRoundTrip(t *testing.T) {
 			}
 			want.Roles[0].Started, want.Roles[0].Done = []int32{0, 1, 2, 5, 7, 8}, []int32{3}
 			want.NotBefore, want.Finishing, want.CompletionTime = day, day, day
-			want.Records = []job.Record{{Replica: job.Replica{Role: last, Index: 1}, Pod: "u1", Failures: 2, Settled: true, Charged: 1, NotBefore: day, Lost: true}}
+			want.Records = []job.Record{{Replica: job.Replica{Role: last, Index: 1}, Pod: "u1", Failures: 2, Handled: true, Charged: 1, NotBefore: day, Lost: true}}
 			_, obj := object(t, file)
 			kind.Write(obj, m, want)
 			stored, err := yaml.Marshal(obj)

@@ -30,9 +30,9 @@ func (c *checker) adviseRuntime(kind kinds.Kind, tj *trainer.TrainJob) error {
 		return nil // the runtime cannot be read: what is wrong with it is said of it
 	}
 	m := kind.Read(tj)
-	if m.Job.Misfit != "" {
-		if path := "spec.runtimeRef"; !c.follows(path, m.Job.Misfit) {
-			c.add(Error, path, "the job would fail at once: %s", m.Job.Misfit)
+	if m.Job.Invalid != "" {
+		if path := "spec.runtimeRef"; !c.follows(path, m.Job.Invalid) {
+			c.add(Error, path, "the job would fail at once: %s", m.Job.Invalid)
 			c.depends()
 		}
 		return nil

@@ -42,7 +42,7 @@ func ReadStatus(s *kubeflowv1.JobStatus, roles []job.Role) job.Status {
 	}
 	for _, r := range s.Records {
 		out.Records = append(out.Records, job.Record{
-			Replica: job.Replica{Role: string(r.Role), Index: r.Index}, Pod: r.Pod, Failures: r.Failures, Settled: r.Settled,
+			Replica: job.Replica{Role: string(r.Role), Index: r.Index}, Pod: r.Pod, Failures: r.Failures, Handled: r.Settled,
 			Charged: r.Charged, NotBefore: when(r.NotBefore), Lost: r.Lost,
 		})
 	}
@@ -83,7 +83,7 @@ func WriteStatus(s job.Status, selector func(role string) string) kubeflowv1.Job
 	}
 	for _, r := range s.Records {
 		out.Records = append(out.Records, kubeflowv1.ReplicaRecord{
-			Role: kubeflowv1.ReplicaType(r.Role), Index: r.Index, Pod: r.Pod, Failures: r.Failures, Settled: r.Settled,
+			Role: kubeflowv1.ReplicaType(r.Role), Index: r.Index, Pod: r.Pod, Failures: r.Failures, Settled: r.Handled,
 			Charged: r.Charged, NotBefore: stored(r.NotBefore), Lost: r.Lost,
 		})
 	}

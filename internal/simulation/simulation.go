@@ -196,7 +196,7 @@ func (w *world) settle() error {
 			return nil
 		}
 		d := w.decide()
-		w.wakeAt = d.LookAgain
+		w.wakeAt = d.RequeueAt
 		if w.carryOut(d) {
 			return nil
 		}

@@ -73,7 +73,7 @@ func (Kind) Read(obj manifest.Object) *manifest.Manifest {
 	if tj.Status.Runtime == nil {
 		m.Job.Missing = fmt.Sprintf("the %s does not exist", runtimeOf(tj))
 	} else if err := build(m, tj); err != nil {
-		m.Job.Misfit = err.Error()
+		m.Job.Invalid = err.Error()
 	}
 	m.Status = readStatus(&tj.Status, m.Job.Roles)
 	return m

@@ -140,7 +140,7 @@ func TestWhatDoesNotFitIsSaid(t *testing.T) {
 			}},
 	} {
 		t.Run(row.misfit, func(t *testing.T) {
-			if got := read(t, row.change).Job.Misfit; got != row.misfit {
+			if got := read(t, row.change).Job.Invalid; got != row.misfit {
 				t.Errorf("it says %q", got)
 			}
 		})

@@ -57,7 +57,7 @@ func TestAFinishedJobWithoutACompletionTimeExpiresToo(t *testing.T) {
 	w.status.set(Created, "PyTorchJobCreated", "", epoch)
 	w.status.set(Failed, "PyTorchJobFailed", "", epoch)
 	d := decide(w)
-	if due := d.Status.condition(Failed).LastTransition.Add(60 * time.Second); !d.LookAgain.Equal(due) {
-		t.Errorf("looks again at %s, want %s", d.LookAgain, due)
+	if due := d.Status.condition(Failed).LastTransition.Add(60 * time.Second); !d.RequeueAt.Equal(due) {
+		t.Errorf("looks again at %s, want %s", d.RequeueAt, due)
 	}
 }

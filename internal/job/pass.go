@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// pass is one deciding: the facts, sorted, and the decision as it grows.
+// pass is one run of Decide: the facts, sorted, and the decision so far.
 type pass struct {
 	Observed
 	Decision
@@ -17,8 +17,8 @@ type pass struct {
 	replicas []replica
 	// outdated are our pods of an earlier attempt, surplus those of this attempt that no role wants any more.
 	outdated, surplus []*corev1.Pod
-	// strangers are the names taken by pods and services that are not this job's.
-	strangers map[string]bool
+	// foreign are the names of pods that are not this job's.
+	foreign   map[string]bool
 	incidents []incident
 	// waits is what the job waits for.
 	waits string
@@ -33,10 +33,10 @@ type replica struct {
 	evidence
 }
 
-// look sorts the facts. An attempt that pods are already part of is one we have recorded: a status that does not know of
-// it was lost, and catches up.
-func look(o Observed) *pass {
-	p := &pass{Observed: o, Decision: Decision{Status: o.Status.clone()}, strangers: map[string]bool{}}
+// newPass sorts the facts. If a pod belongs to a later attempt than the status has, we recorded that attempt and the status
+// was lost: it catches up.
+func newPass(o Observed) *pass {
+	p := &pass{Observed: o, Decision: Decision{Status: o.Status.clone()}, foreign: map[string]bool{}}
 	ours := p.ours()
 	for _, pod := range ours {
 		if _, attempt, ok := o.Job.replicaOf(pod); ok && attempt > p.next().Attempt {
@@ -70,21 +70,21 @@ func look(o Observed) *pass {
 // next is the status as it will be recorded.
 func (p *pass) next() *Status { return &p.Decision.Status }
 
-// ours returns the pods of this job, and notes the names that strangers hold.
+// ours returns the pods of this job, and notes the names that foreign objects hold.
 func (p *pass) ours() []*corev1.Pod {
 	var ours []*corev1.Pod
 	for _, pod := range p.Pods {
 		if owned(pod, p.Job) {
 			ours = append(ours, pod)
 		} else {
-			p.strangers[pod.Name] = true
+			p.foreign[pod.Name] = true
 		}
 	}
 	slices.SortFunc(ours, func(a, b *corev1.Pod) int { return compareNames(a.Name, b.Name) })
 	return ours
 }
 
-// owned tells whether the object's controller is this very job, not a namesake of another UID.
+// owned reports whether the object's controller is this very job, not a namesake of another UID.
 func owned(obj metav1.Object, j Job) bool {
 	owner := metav1.GetControllerOf(obj)
 	return owner != nil && owner.UID == j.UID
@@ -104,15 +104,20 @@ func compareNames(a, b string) int {
 	return 0
 }
 
-// settled tells whether the replica's pod is accounted for already.
-func (p *pass) settled(r replica) bool {
+// handled reports whether the failure of the replica's pod is charged already.
+func (p *pass) handled(r replica) bool {
 	rec := p.next().record(r.Replica)
-	return rec != nil && r.pod != nil && rec.Settled && rec.Pod == r.pod.UID
+	return rec != nil && r.pod != nil && rec.Handled && rec.Pod == r.pod.UID
 }
 
-// lookAt asks for another pass at t, if none comes earlier.
-func (p *pass) lookAt(t time.Time) {
-	if p.LookAgain.IsZero() || t.Before(p.LookAgain) {
-		p.LookAgain = t
+// requeueAt asks for another pass at t, if none comes earlier.
+func (p *pass) requeueAt(t time.Time) {
+	if p.RequeueAt.IsZero() || t.Before(p.RequeueAt) {
+		p.RequeueAt = t
 	}
+}
+
+// isLeaving reports whether a pod is on its way out, or will be once this decision is carried out.
+func (p *pass) isLeaving(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp != nil || slices.ContainsFunc(p.DeletePods, func(d Deletion) bool { return d.Pod == pod })
 }
