@@ -6,10 +6,10 @@ import (
 
 	"github.com/trainyard/trainyard/internal/cli"
 	"github.com/trainyard/trainyard/internal/cluster"
-	"github.com/trainyard/trainyard/internal/operator"
+	"github.com/trainyard/trainyard/internal/localoperator"
 )
 
 func main() {
-	cluster.Main(cluster.Addon{Name: cli.OperatorAddon, Run: operator.Run})
+	cluster.Main(cluster.Addon{Name: cli.OperatorAddon, Run: localoperator.Run})
 	os.Exit(cli.Run(os.Args))
 }

@@ -16,8 +16,8 @@ import (
 
 	"github.com/trainyard/trainyard/api/crds"
 	"github.com/trainyard/trainyard/config"
+	"github.com/trainyard/trainyard/internal/definition"
 	"github.com/trainyard/trainyard/internal/document"
-	"github.com/trainyard/trainyard/internal/operator"
 )
 
 // install is `trainyard install`: the kinds and the operator for a cluster, as config/ has them.
@@ -81,7 +81,7 @@ func (i *install) run(cmd *cobra.Command) error {
 		if n+1 < len(docs) && (rank(doc.Object) > definitions || rank(docs[n+1].Object) <= definitions) {
 			continue
 		}
-		if err := operator.AwaitDefinitions(cmd.Context(), access); err != nil {
+		if err := definition.Await(cmd.Context(), access); err != nil {
 			return i.explain(err)
 		}
 	}

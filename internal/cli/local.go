@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/trainyard/trainyard/internal/cluster"
+	"github.com/trainyard/trainyard/internal/definition"
 	"github.com/trainyard/trainyard/internal/job"
-	"github.com/trainyard/trainyard/internal/operator"
 	"github.com/trainyard/trainyard/internal/yard"
 )
 
@@ -155,7 +155,7 @@ func join(ctx context.Context, kubeconfig string) (*rest.Config, error) {
 		}
 		ctx, cancel := context.WithTimeout(ctx, time.Second) // then the file may be another
 		defer cancel()
-		return operator.AwaitDefinitions(ctx, config) == nil, nil
+		return definition.Await(ctx, config) == nil, nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("Joining the local cluster that is running: %w", err)

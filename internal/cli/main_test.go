@@ -7,7 +7,7 @@ import (
 
 	"github.com/trainyard/trainyard/internal/cli"
 	"github.com/trainyard/trainyard/internal/cluster"
-	"github.com/trainyard/trainyard/internal/operator"
+	"github.com/trainyard/trainyard/internal/localoperator"
 	"github.com/trainyard/trainyard/internal/testing/local"
 )
 
@@ -21,5 +21,5 @@ func TestMain(m *testing.M) {
 	if name := filepath.Base(os.Args[0]); name == trainyardName || name == pluginName {
 		os.Exit(cli.Run(os.Args))
 	}
-	local.Main(m, cluster.Addon{Name: cli.OperatorAddon, Run: operator.Run})
+	local.Main(m, cluster.Addon{Name: cli.OperatorAddon, Run: localoperator.Run})
 }

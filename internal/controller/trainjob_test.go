@@ -18,7 +18,7 @@ import (
 
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
 	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
-	"github.com/trainyard/trainyard/internal/operator"
+	"github.com/trainyard/trainyard/internal/localoperator"
 )
 
 // runtimeStep is a step of a runtime whose container runs a shell script, with a folder of the machine at its own path.
@@ -259,7 +259,7 @@ func TestTrainJobs(t *testing.T) {
 func TestTheExamplesOfTrainJobs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	if err := operator.InstallRuntimes(t.Context(), w.Config); err != nil {
+	if err := localoperator.InstallRuntimes(t.Context(), w.Config); err != nil {
 		t.Fatal(err)
 	}
 	for name, file := range map[string]string{"line": "trainjob.yaml", "steps": "steps.yaml"} {

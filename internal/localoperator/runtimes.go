@@ -1,4 +1,4 @@
-package operator
+package localoperator
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/internal/controller"
+	"github.com/trainyard/trainyard/internal/definition"
 	"github.com/trainyard/trainyard/internal/runtimes"
 )
 
@@ -33,7 +34,7 @@ func InstallRuntimes(ctx context.Context, config *rest.Config) error {
 			return fmt.Errorf("installing the runtime %s: %w", r.Name, err)
 		}
 		applied := client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: content})
-		if err := c.Apply(ctx, applied, client.FieldOwner(FieldManager), client.ForceOwnership); err != nil {
+		if err := c.Apply(ctx, applied, client.FieldOwner(definition.FieldManager), client.ForceOwnership); err != nil {
 			return fmt.Errorf("installing the runtime %s: %w", r.Name, err)
 		}
 	}

@@ -1,6 +1,6 @@
-// Package operator runs the operator inside another process: the local cluster's. It brings its own definitions, so that a
-// cluster needs nothing but this to know training jobs.
-package operator
+// Package localoperator runs the operator inside the local cluster's process. It installs the definitions itself, so that a
+// cluster needs nothing but this to run training jobs.
+package localoperator
 
 import (
 	"context"
@@ -14,9 +14,10 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/trainyard/trainyard/internal/controller"
+	"github.com/trainyard/trainyard/internal/definition"
 )
 
-// workers is how many jobs of a kind are looked at at the same time.
+// workers is how many jobs of a kind are reconciled at the same time.
 const workers = 4
 
 // Run installs the definitions and the shipped runtimes, and runs jobs until ctx ends. It calls ready when jobs can be created.
@@ -28,7 +29,7 @@ func Run(ctx context.Context, config *rest.Config, ready func()) error {
 	if err != nil {
 		return err
 	}
-	if err := InstallDefinitions(ctx, config, scheme); err != nil {
+	if err := definition.Install(ctx, config, scheme); err != nil {
 		return err
 	}
 	ready()
@@ -45,7 +46,7 @@ func Run(ctx context.Context, config *rest.Config, ready func()) error {
 	if err := controller.Setup(mgr, controller.Options{Workers: workers, Metrics: prometheus.NewRegistry()}); err != nil {
 		return err
 	}
-	// A job waits for its runtime, so that no other needs to.
+	// Only jobs that use a runtime wait for the runtimes.
 	err = mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return InstallRuntimes(ctx, config) }))
 	if err != nil {
 		return fmt.Errorf("starting the operator: %w", err)
