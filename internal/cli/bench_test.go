@@ -34,7 +34,7 @@ const noise = 1.1
 // holdTo tells a ratio, and fails the bench if it is above its aim by more than noise.
 func holdTo(b *testing.B, what string, ratio, most float64) {
 	b.Helper()
-	local.Tell("%s in %.2f times of the bare one's time (at most %.1f: %s)", what, ratio, most, local.Met(ratio <= most))
+	local.Report("%s in %.2f times of the bare one's time (at most %.1f: %s)", what, ratio, most, local.Met(ratio <= most))
 	if ratio > most*noise {
 		b.Errorf("%s in %.2f times of the bare one's time, and at most %.1f are wanted", what, ratio, most)
 	}
@@ -63,11 +63,11 @@ func BenchmarkStart(b *testing.B) {
 			name := strings.ReplaceAll(row.name, " ", "-")
 			b.ReportMetric(ready, name+"-s")
 			b.ReportMetric(memory, name+"-MB")
-			local.Tell("%-24s  ready in %.2f s, %.2f times the bare one's, and %.0f MB idle", row.name, ready, ready/bareReady, memory)
+			local.Report("%-24s  ready in %.2f s, %.2f times the bare one's, and %.0f MB idle", row.name, ready, ready/bareReady, memory)
 		}
 		ratio, memory := local.Median(cluster, local.Launched.Seconds)/bareReady, local.Median(cluster, local.Launched.Megabytes)
 		holdTo(b, "local cluster ready", ratio, mostReadyRatio)
-		local.Tell("local cluster idle with %.0f MB (at most %.0f: %s)", memory, mostMemory, local.Met(memory <= mostMemory))
+		local.Report("local cluster idle with %.0f MB (at most %.0f: %s)", memory, mostMemory, local.Met(memory <= mostMemory))
 	}
 }
 
@@ -97,8 +97,8 @@ func BenchmarkColdRun(b *testing.B) {
 		b.ReportMetric(bareReady, "bare-s")
 		b.ReportMetric(coldDone, "run-s")
 		b.ReportMetric(coldDone/bareReady, "ratio")
-		local.Tell("bare API server and etcd: ready in %.2f s", bareReady)
-		local.Tell("cold `trainyard run` of a job that prints one line: done in %.2f s", coldDone)
+		local.Report("bare API server and etcd: ready in %.2f s", bareReady)
+		local.Report("cold `trainyard run` of a job that prints one line: done in %.2f s", coldDone)
 		holdTo(b, "done", coldDone/bareReady, mostRunRatio)
 	}
 }
@@ -132,9 +132,9 @@ func BenchmarkPods(b *testing.B) {
 				used := (processorTime(cluster) - before) / times
 				b.ReportMetric(float64(n)/seconds, "pods/s")
 				b.ReportMetric(used, "cpu-s")
-				local.Tell("%3d pods run to their end in %.2f s, %.1f a second, with %.2f s of CPU", n, seconds, float64(n)/seconds, used)
+				local.Report("%3d pods run to their end in %.2f s, %.1f a second, with %.2f s of CPU", n, seconds, float64(n)/seconds, used)
 				if n == 100 {
-					local.Tell("100 pods at %.1f a second (at least %.0f: %s)", float64(n)/seconds, leastPods, local.Met(float64(n)/seconds >= leastPods))
+					local.Report("100 pods at %.1f a second (at least %.0f: %s)", float64(n)/seconds, leastPods, local.Met(float64(n)/seconds >= leastPods))
 				}
 			}
 		})
@@ -146,7 +146,7 @@ func BenchmarkPods(b *testing.B) {
 // runPods creates n pods at once and waits until all have succeeded.
 func runPods(w *local.World, prefix string, n int) time.Duration {
 	w.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), local.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), local.Timeout)
 	defer cancel()
 	pods := w.Client.CoreV1().Pods(w.Namespace)
 	succeeded := make(chan string, n)

@@ -122,7 +122,7 @@ func TestClusterSurvivesAnyMoment(t *testing.T) {
 		}
 		up.Wait()
 		<-done
-		err := wait.PollUntilContextTimeout(context.Background(), 10*time.Millisecond, local.Patience, true,
+		err := wait.PollUntilContextTimeout(context.Background(), 10*time.Millisecond, local.Timeout, true,
 			func(context.Context) (bool, error) { return len(alive(all)) == 0, nil })
 		if err != nil {
 			t.Errorf("round %d: these go on: %v", round, alive(all))
@@ -171,7 +171,7 @@ func TestClusterThatStopsLeavesNothing(t *testing.T) {
 	all := append(local.Below(c.Pid()), local.ProcessAt(c.Pid()))
 	interfaces := interfaceNames(t)
 
-	ctx, cancel := context.WithTimeout(context.Background(), local.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), local.Timeout)
 	defer cancel()
 	if err := c.Stop(ctx); err != nil {
 		t.Errorf("stopping: %v", err)
@@ -192,7 +192,7 @@ func TestClusterThatStopsLeavesNothing(t *testing.T) {
 		t.Errorf("sockets are left: %v", sockets)
 	}
 
-	t.Run("and the next start tells how the pods ended", func(t *testing.T) {
+	t.Run("and the next start reports how the pods ended", func(t *testing.T) {
 		again, err := cluster.Start(context.Background(), cluster.Options{DataDir: dir, Grace: time.Second})
 		if err != nil {
 			t.Fatal(err)

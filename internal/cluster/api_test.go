@@ -44,6 +44,6 @@ func TestAPIAlone(t *testing.T) {
 	}
 	lines, err := os.ReadFile(audit)
 	if err != nil || !bytes.Contains(lines, []byte(`"verb":"create"`)) {
-		t.Errorf("the audit log does not tell of the creation: %v", err)
+		t.Errorf("the audit log does not have the creation: %v", err)
 	}
 }

@@ -42,15 +42,15 @@ type apiServer struct {
 // installAPI adds an API group to the server before it starts.
 type installAPI func(*genericapiserver.GenericAPIServer) error
 
-// servedAPI is a kube-apiserver that runs in this process.
-type servedAPI struct {
+// runningAPI is a kube-apiserver that runs in this process.
+type runningAPI struct {
 	admin   *rest.Config    // an administrator's access
 	stopped <-chan struct{} // closed when it has ended
 	failed  <-chan error    // why it has ended
 }
 
 // start runs the server until ctx ends.
-func (a *apiServer) start(ctx context.Context) (*servedAPI, error) {
+func (a *apiServer) start(ctx context.Context) (*runningAPI, error) {
 	server, err := a.build(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("building the API server: %w", err)
@@ -68,7 +68,7 @@ func (a *apiServer) start(ctx context.Context) (*servedAPI, error) {
 		defer close(stopped)
 		failed <- prepared.Run(ctx)
 	}()
-	return &servedAPI{admin: admin, stopped: stopped, failed: failed}, nil
+	return &runningAPI{admin: admin, stopped: stopped, failed: failed}, nil
 }
 
 // build does what kube-apiserver's command does between its flags and its start, with our API groups added.
@@ -195,16 +195,16 @@ func (a *apiServer) adminConfig() (*rest.Config, error) {
 }
 
 // awaitReady returns when the server has all that it makes by itself, and all its parts are well.
-func (s *servedAPI) awaitReady(ctx context.Context) error { return s.await(ctx, "/readyz") }
+func (s *runningAPI) awaitReady(ctx context.Context) error { return s.await(ctx, "/readyz") }
 
 // awaitAnswers returns when the server has the namespace where objects go by default. It serves all kinds by then, but has yet to
 // make the roles of others than administrators, which takes it more than a second.
-func (s *servedAPI) awaitAnswers(ctx context.Context) error {
+func (s *runningAPI) awaitAnswers(ctx context.Context) error {
 	return s.await(ctx, "/api/v1/namespaces/"+metav1.NamespaceDefault)
 }
 
 // await returns when the server has an answer to a question.
-func (s *servedAPI) await(ctx context.Context, path string) error {
+func (s *runningAPI) await(ctx context.Context, path string) error {
 	client, err := rest.HTTPClientFor(s.admin)
 	if err != nil {
 		return err

@@ -4,7 +4,7 @@
 // Start runs it in an enclave (see package enclave): the calling process stays outside and holds three things for it, the
 // port on 127.0.0.1 where the API server answers, the uplink through which pods reach the machine's network, and the lock
 // of the data directory. The program's main function must call Main first: it is how the copy of the program that Start
-// runs in the enclave finds its part.
+// runs in the enclave becomes the cluster.
 //
 // StartAPI runs etcd and the API server alone, in the calling process: enough for tests of controllers.
 //
@@ -40,7 +40,7 @@ type Options struct {
 	Without    []string          // names of addons not to run
 	AuditLog   string            // file that gets one line for each request to the API server; default none
 	Grace      time.Duration     // how long running containers have after SIGTERM when the cluster stops; default 5 s
-	Progress   func(step string) `json:"-"` // told what is being started
+	Progress   func(step string) `json:"-"` // called with what is being started
 }
 
 // Cluster is a running local cluster, seen from outside.
@@ -53,7 +53,7 @@ type Cluster struct {
 	release    func()
 }
 
-// Start starts a cluster, or continues the one whose data directory it is, and returns when it takes pods.
+// Start starts a cluster, or continues the one whose data directory it is, and returns when pods can be created and will run.
 func Start(ctx context.Context, options Options) (*Cluster, error) {
 	options, err := options.complete()
 	if err != nil {
@@ -88,12 +88,12 @@ func start(ctx context.Context, options Options, home *home) (*Cluster, error) {
 		c.kill()
 		return nil, fmt.Errorf("%w (see %s)", err, home.log.Name())
 	}
-	go giveBackAtRest(serving)
+	go freeMemoryWhenIdle(serving)
 	return c, nil
 }
 
 // runEnclave starts the cluster's process and returns our ends of its sockets. Theirs are closed here by then, so that ours
-// tell when the enclave has gone.
+// report when the enclave is gone.
 func runEnclave(home *home) (process *enclave.Process, control, uplink net.Conn, err error) {
 	uplink, theirUplink, err := newUplink()
 	if err != nil {
@@ -119,16 +119,16 @@ func runEnclave(home *home) (process *enclave.Process, control, uplink net.Conn,
 	return process, control, uplink, err
 }
 
-// await tells the enclave what to be and listens until it is ready.
+// await sends the options to the enclave and reads its messages until it is ready.
 func (c *Cluster) await(ctx context.Context, control net.Conn, options Options) error {
 	stop := context.AfterFunc(ctx, func() { _ = control.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	if err := json.NewEncoder(control).Encode(options); err != nil {
 		return fmt.Errorf("starting the local cluster: %w", err)
 	}
-	for words := json.NewDecoder(control); ; {
+	for messages := json.NewDecoder(control); ; {
 		var m message
-		switch err := words.Decode(&m); {
+		switch err := messages.Decode(&m); {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case errors.Is(err, io.EOF):
@@ -152,7 +152,7 @@ func (c *Cluster) accept(kubeconfig []byte) error {
 	if err != nil {
 		return fmt.Errorf("reading the cluster's kubeconfig: %w", err)
 	}
-	config.QPS = -1 // the API server knows best how much it can take
+	config.QPS = -1 // the API server limits its load itself
 	c.config = config
 	return writeFile(c.kubeconfig, kubeconfig)
 }

@@ -9,15 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// message is what the cluster tells the process that started it.
+// message is what the cluster sends to the process that started it.
 type message struct {
 	Step       string   // what it starts next
 	Error      string   // why it could not start
-	Kubeconfig []byte   // it is ready; how to reach it
-	Notes      []string // … and what cannot be had on this machine
+	Kubeconfig []byte   // how to reach it; it is ready
+	Notes      []string // what this machine does not let it do; sent with Kubeconfig
 }
 
-// newControl makes the two ends of the conversation between a cluster and the process that started it.
+// newControl makes the socket between a cluster and the process that started it, and returns both ends.
 func newControl() (ours net.Conn, theirs *os.File, err error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -40,5 +40,5 @@ func fileConn(fd int) (net.Conn, error) {
 	return conn, nil
 }
 
-// tell sends a message; when nobody listens any more the cluster is about to end anyway.
-func tell(control net.Conn, m message) { _ = json.NewEncoder(control).Encode(m) }
+// send sends a message; when nobody reads any more the cluster is about to end anyway.
+func send(control net.Conn, m message) { _ = json.NewEncoder(control).Encode(m) }

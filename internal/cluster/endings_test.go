@@ -128,9 +128,9 @@ func TestContainersThatCannotStart(t *testing.T) {
 		w.Run(t, c.what, func(t *testing.T, w *local.World) {
 			name := fmt.Sprintf("stuck-%d", i)
 			w.Await(c.status, "get", "pod", name)
-			told := w.Await(c.sentence, "describe", "pod", name)
-			if strings.Contains(told, " 1970 ") {
-				t.Errorf("there is a time that never was in\n%s", told)
+			text := w.Await(c.sentence, "describe", "pod", name)
+			if strings.Contains(text, " 1970 ") {
+				t.Errorf("there is a time that never was in\n%s", text)
 			}
 		})
 	}

@@ -11,6 +11,7 @@ import (
 
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 )
 
 // startEtcd runs the store in this process. It is reached by a socket in its folder, so that it needs no port and the
@@ -71,4 +72,15 @@ func socketURL(folder *os.File) url.URL {
 		_ = os.Remove(socket) // left by a process that was killed; the data directory's lock says nobody listens there
 	}
 	return url.URL{Scheme: "unix", Path: fmt.Sprintf("/proc/self/fd/%d/%x.sock", folder.Fd(), time.Now().UnixNano())}
+}
+
+// etcdLog writes etcd's warnings to the cluster's log.
+func etcdLog() *zap.Logger {
+	config := zap.NewProductionConfig()
+	config.Level = zap.NewAtomicLevelAt(zapcore.WarnLevel)
+	log, err := config.Build()
+	if err != nil {
+		return zap.NewNop()
+	}
+	return log
 }

@@ -1,15 +1,12 @@
 package cluster
 
 import (
-	"flag"
 	"fmt"
-	"io"
 	"sync"
 
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/rest"
 	logsapi "k8s.io/component-base/logs/api/v1"
-	"k8s.io/klog/v2"
 )
 
 // featureGates are Kubernetes' gates that differ from their defaults here. Gates are one set for a whole process.
@@ -31,15 +28,3 @@ var prepareProcess = sync.OnceValue(func() error {
 	}
 	return nil
 })
-
-// logTo sends what the components log to a writer.
-func logTo(w io.Writer) {
-	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
-	klog.InitFlags(flags)
-	_ = flags.Set("logtostderr", "false")
-	_ = flags.Set("alsologtostderr", "false")
-	_ = flags.Set("stderrthreshold", "FATAL")
-	_ = flags.Set("one_output", "true")
-	klog.SetOutput(w)
-	klog.ClearLogger()
-}

@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// forwarder passes what arrives at one door on to backends, in turn.
+// forwarder listens on one address of a Service and forwards to its backends, in turn.
 type forwarder struct {
 	closer io.Closer
 
@@ -20,40 +20,40 @@ type forwarder struct {
 	turn     int
 }
 
-const backendDialTime = 5 * time.Second
+const backendDialTimeout = 5 * time.Second
 
-func newForwarder(d door, backends []string) (*forwarder, error) {
+func newForwarder(a listenAddress, backends []string) (*forwarder, error) {
 	f := &forwarder{backends: backends}
-	switch d.protocol {
+	switch a.protocol {
 	case corev1.ProtocolTCP:
-		listener, err := net.Listen("tcp", d.address)
+		listener, err := net.Listen("tcp", a.address)
 		if err != nil {
 			return nil, err
 		}
 		f.closer = listener
 		go f.acceptTCP(listener)
 	case corev1.ProtocolUDP:
-		conn, err := net.ListenPacket("udp", d.address)
+		conn, err := net.ListenPacket("udp", a.address)
 		if err != nil {
 			return nil, err
 		}
 		f.closer = conn
 		go f.serveUDP(conn)
 	default:
-		return nil, fmt.Errorf("protocol %s is not supported here", d.protocol)
+		return nil, fmt.Errorf("protocol %s is not supported here", a.protocol)
 	}
 	return f, nil
 }
 
-// lead sets the backends of connections to come; those there are go on.
-func (f *forwarder) lead(backends []string) {
+// setBackends sets the backends of new connections; existing connections go on.
+func (f *forwarder) setBackends(backends []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.backends = backends
 }
 
-// leadsTo tells whether a backend is still one.
-func (f *forwarder) leadsTo(backend string) bool {
+// hasBackend reports whether an address is still one of a backend.
+func (f *forwarder) hasBackend(backend string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Contains(f.backends, backend)
@@ -80,31 +80,31 @@ func (f *forwarder) acceptTCP(listener net.Listener) {
 		if err != nil {
 			return
 		}
-		go f.carryTCP(client.(*net.TCPConn))
+		go f.forwardTCP(client.(*net.TCPConn))
 	}
 }
 
-// carryTCP joins a client to the first backend that answers. One that has gone without our knowing is passed over.
-func (f *forwarder) carryTCP(client *net.TCPConn) {
+// forwardTCP connects a client to the first backend that answers. One that is gone but still listed is skipped.
+func (f *forwarder) forwardTCP(client *net.TCPConn) {
 	defer client.Close() //nolint:errcheck // both directions are done
 	for _, address := range f.next() {
-		conn, err := net.DialTimeout("tcp", address, backendDialTime)
+		conn, err := net.DialTimeout("tcp", address, backendDialTimeout)
 		if err != nil {
 			continue
 		}
 		backend := conn.(*net.TCPConn)
 		defer backend.Close() //nolint:errcheck // both directions are done
 		var both sync.WaitGroup
-		both.Go(func() { carry(backend, client) })
-		both.Go(func() { carry(client, backend) })
+		both.Go(func() { copyTCP(backend, client) })
+		both.Go(func() { copyTCP(client, backend) })
 		both.Wait()
 		return
 	}
 	_ = client.SetLinger(0) // nobody answers: reset, as a refused connection would look
 }
 
-// carry copies one direction and passes its end on.
-func carry(to, from *net.TCPConn) {
+// copyTCP copies one direction and closes it at its end.
+func copyTCP(to, from *net.TCPConn) {
 	_, _ = io.Copy(to, from)
 	_ = to.CloseWrite()
 	_ = from.CloseRead()

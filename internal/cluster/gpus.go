@@ -103,7 +103,7 @@ func (g *gpuManager) give(holder gpuHolder, n int) ([]string, error) {
 	return free[:n], nil
 }
 
-// taken forgets the holders that are gone and tells which GPUs the others hold. The asking pod counts as there: kubelet
+// taken forgets the holders that are gone and lists the GPUs that the others hold. The asking pod counts as there: kubelet
 // may not list it among the active ones yet.
 func (g *gpuManager) taken(asking types.UID) map[string]bool {
 	alive := map[types.UID]bool{asking: true}
@@ -125,7 +125,7 @@ func (g *gpuManager) taken(asking types.UID) map[string]bool {
 	return taken
 }
 
-// NewPodContainerManager has no cgroups of pods to tell of: the runtime makes one for each container.
+// NewPodContainerManager manages no cgroups of pods: the runtime makes one for each container.
 func (g *gpuManager) NewPodContainerManager() cm.PodContainerManager {
 	return noPodCgroups{g.ContainerManager.NewPodContainerManager()}
 }

@@ -63,7 +63,8 @@ func (g *Guest) Done() <-chan struct{} {
 	return done
 }
 
-// abandoned tells whether no process holds a data directory. It holds it itself for a moment, for which one that begins to waits.
+// abandoned reports whether no process holds a data directory. To find out it takes the lock itself for a moment, for which a
+// starting cluster waits.
 func abandoned(dataDir string) bool {
 	file, err := os.Open(filepath.Join(dataDir, "lock"))
 	if err != nil {
@@ -80,12 +81,12 @@ func (c *Cluster) AwaitGuests(ctx context.Context, waiting func()) error {
 
 // take takes a file's lock.
 func take(ctx context.Context, file *os.File, how int, waiting func()) error {
-	told := false
+	called := false
 	return wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(context.Context) (bool, error) {
 		err := unix.Flock(int(file.Fd()), how|unix.LOCK_NB)
 		if errors.Is(err, unix.EWOULDBLOCK) {
-			if !told {
-				told = true
+			if !called {
+				called = true
 				waiting()
 			}
 			return false, nil

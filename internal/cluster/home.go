@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net"
@@ -68,8 +69,7 @@ func lockFile(name, dir string) (*os.File, error) {
 	return file, err
 }
 
-// lock takes a file's lock, or tells which process holds it. One that was killed is waited for, as its enclave needs a moment to
-// follow it.
+// lock takes a file's lock, or returns the process that holds it. If that was killed it waits, as the enclave ends a moment after it.
 func lock(file *os.File) (holder int, err error) {
 	for waiting := time.Now().Add(lockWait); ; time.Sleep(10 * time.Millisecond) {
 		if err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); !errors.Is(err, unix.EWOULDBLOCK) {
@@ -84,7 +84,7 @@ func lock(file *os.File) (holder int, err error) {
 	}
 }
 
-// lockWait is how long a killed cluster's enclave may take to go.
+// lockWait is how long a killed cluster's enclave may take to end.
 const lockWait = 10 * time.Second
 
 // ErrRunning says that a data directory has a running cluster.
@@ -133,4 +133,9 @@ func writeFile(name string, content []byte) error {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
 	return nil
+}
+
+// cgroupName is the cgroup of a data directory's containers.
+func cgroupName(dataDir string) string {
+	return fmt.Sprintf("trainyard-%x", sha256.Sum256([]byte(dataDir)))[:22]
 }

@@ -29,7 +29,7 @@ type Addon struct {
 	Run  func(ctx context.Context, admin *rest.Config, ready func()) error
 }
 
-// processName is what a cluster's process is called in a process list, and how it knows what it is.
+// processName is the name (argv[0]) under which the executable is a cluster's process.
 const processName = "trainyard-cluster"
 
 // The files that the parent hands over.
@@ -52,24 +52,24 @@ func Main(addons ...Addon) {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	if err := live(ctx, control, addons); err != nil {
+	if err := runProcess(ctx, control, addons); err != nil {
 		klog.ErrorS(err, "The local cluster ended")
-		tell(control, message{Error: err.Error()})
+		send(control, message{Error: err.Error()})
 		os.Exit(1)
 	}
 	os.Exit(0)
 }
 
-// live is the life of the cluster, from its first breath to its last.
-func live(ctx context.Context, control net.Conn, addons []Addon) error {
+// runProcess runs the cluster from its start to its end.
+func runProcess(ctx context.Context, control net.Conn, addons []Addon) error {
 	syscall.CloseOnExec(lockFD)
 	syscall.CloseOnExec(uplinkFD)
 	if err := enclave.Enter(); err != nil {
 		return err
 	}
-	c := &inhabitant{control: control}
+	c := &process{control: control}
 	if err := json.NewDecoder(control).Decode(&c.options); err != nil {
-		return fmt.Errorf("learning what to start: %w", err)
+		return fmt.Errorf("reading the options: %w", err)
 	}
 	for _, addon := range addons {
 		if !slices.Contains(c.options.Without, addon.Name) {
@@ -83,8 +83,8 @@ func live(ctx context.Context, control net.Conn, addons []Addon) error {
 	return c.run(ctx)
 }
 
-// inhabitant is the cluster as it sees itself.
-type inhabitant struct {
+// process is the cluster's process: what its parts share.
+type process struct {
 	options Options
 	control net.Conn
 	addons  []Addon
@@ -94,49 +94,49 @@ type inhabitant struct {
 	runtime *procrun.Runtime
 	meter   *meter
 	notes   []string
-	failed  chan error // a part that must not end has ended
+	failed  chan error // why a part has ended that must not
 }
 
 // run starts the parts, says when they are ready, and stops them when ctx ends.
-func (c *inhabitant) run(ctx context.Context) error {
+func (c *process) run(ctx context.Context) error {
 	c.failed = make(chan error, 16)
-	living := context.WithoutCancel(ctx) // the parts outlive the pods
-	etcd, stopEtcd, err := c.ground(ctx)
+	parts := context.WithoutCancel(ctx) // they end after the pods
+	etcd, stopEtcd, err := c.startStores(ctx)
 	if err != nil {
 		return err
 	}
 	defer stopEtcd()
 
 	c.step("API server")
-	api, err := c.startAPIServer(living, etcd)
+	api, err := c.startAPIServer(parts, etcd)
 	if err != nil {
 		return err
 	}
 	c.step("controllers, scheduler and kubelet")
-	if err := c.startParts(living, api); err != nil {
+	if err := c.startParts(parts, api); err != nil {
 		return err
 	}
 	kubeconfig, err := encodeKubeconfig(c.clientConfig(api.admin))
 	if err != nil {
 		return err
 	}
-	tell(c.control, message{Kubeconfig: kubeconfig, Notes: c.notes})
-	go giveBackAtRest(living)
+	send(c.control, message{Kubeconfig: kubeconfig, Notes: c.notes})
+	go freeMemoryWhenIdle(parts)
 
 	select {
 	case <-ctx.Done():
 	case err = <-c.failed:
 	}
-	// The pods first: while they stop, all else still works. The rest needs no farewell, as the store is safe at any moment.
+	// The pods stop first, while all else still works. The rest needs no shutdown, as the store is safe at any moment.
 	return errors.Join(err, c.runtime.Close(context.Background()))
 }
 
-func (c *inhabitant) step(name string) { tell(c.control, message{Step: name}) }
+func (c *process) step(name string) { send(c.control, message{Step: name}) }
 
-func (c *inhabitant) dir(name string) string { return filepath.Join(c.options.DataDir, name) }
+func (c *process) dir(name string) string { return filepath.Join(c.options.DataDir, name) }
 
-// ground lays what the API server and the pods stand on: certificates, the store, the runtime with its network.
-func (c *inhabitant) ground(ctx context.Context) (etcd string, stopEtcd func(), err error) {
+// startStores starts what needs no API server: the certificate authority, the store, the runtime with its network.
+func (c *process) startStores(ctx context.Context) (etcd string, stopEtcd func(), err error) {
 	c.step("store and network")
 	var all errgroup.Group
 	all.Go(func() (err error) {
@@ -152,8 +152,8 @@ func (c *inhabitant) ground(ctx context.Context) (etcd string, stopEtcd func(), 
 	return etcd, stopEtcd, err
 }
 
-// startRuntime makes the pods' network and what starts them.
-func (c *inhabitant) startRuntime(ctx context.Context) (err error) {
+// startRuntime starts the container runtime with the pods' network.
+func (c *process) startRuntime(ctx context.Context) (err error) {
 	config := procrun.Config{
 		Root:     c.dir("runtime"),
 		WorkDir:  c.options.WorkDir,
@@ -186,7 +186,7 @@ func (c *inhabitant) startRuntime(ctx context.Context) (err error) {
 }
 
 // startAPIServer serves inside the enclave, where pods and the other parts reach it, and on the port that the parent opened.
-func (c *inhabitant) startAPIServer(ctx context.Context, etcd string) (*servedAPI, error) {
+func (c *process) startAPIServer(ctx context.Context, etcd string) (*runningAPI, error) {
 	outside, err := net.FileListener(os.NewFile(portFD, "port"))
 	if err != nil {
 		return nil, fmt.Errorf("taking over the API server's port: %w", err)
@@ -196,7 +196,7 @@ func (c *inhabitant) startAPIServer(ctx context.Context, etcd string) (*servedAP
 	if err != nil {
 		return nil, fmt.Errorf("opening the API server's port: %w", err)
 	}
-	pods := &lateLabels{}
+	pods := &podMetadata{}
 	c.meter = newMeter(func(ctx context.Context) ([]*runtimeapi.ContainerStats, error) {
 		return c.runtime.ListContainerStats(ctx, nil)
 	}, machineUse)
@@ -212,5 +212,5 @@ func (c *inhabitant) startAPIServer(ctx context.Context, etcd string) (*servedAP
 	if err := api.awaitAnswers(ctx); err != nil {
 		return nil, err
 	}
-	return api, pods.watch(ctx, api.admin, c.runtime.Hasten)
+	return api, pods.watch(ctx, api.admin, onShorterGracePeriod(c.runtime.ShortenGracePeriod))
 }

@@ -7,7 +7,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// localMark is what a kubeconfig says of a cluster that runs its pods on the machine where the file is, wherever that is put.
+// localMark is in the kubeconfig of a cluster that runs its pods on this machine, also where the file is copied.
 const localMark = "trainyard.dev/local-cluster"
 
 // encodeKubeconfig writes access to a cluster the way clients read it.
@@ -22,7 +22,7 @@ func encodeKubeconfig(config *rest.Config) ([]byte, error) {
 	})
 }
 
-// IsLocal tells whether a context of a kubeconfig, or its current one, is of a local cluster.
+// IsLocal reports whether a context of a kubeconfig, or its current one, is of a local cluster.
 func IsLocal(config clientcmdapi.Config, context string) bool {
 	if context == "" {
 		context = config.CurrentContext

@@ -95,7 +95,7 @@ func (n *node) run(ctx context.Context, s *options.KubeletServer, deps *kubelet.
 	deps.Recorder = broadcaster.NewRecorder(legacyscheme.Scheme, corev1.EventSource{Component: "kubelet", Host: n.name})
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: deps.EventClient.Events("")})
 	deps.PodConfig = kubeletpods.NewPodConfig(deps.Recorder, deps.PodStartupLatencyTracker)
-	pods := atMostEvery(podPace, deps.PodConfig.Channel(ctx, kubelettypes.ApiserverSource))
+	pods := atMostEvery(podUpdatePeriod, deps.PodConfig.Channel(ctx, kubelettypes.ApiserverSource))
 	k, err := kubelet.NewMainKubelet(ctx, &s.KubeletConfiguration, deps, &s.ContainerRuntimeOptions,
 		n.name, types.NodeName(n.name), []net.IP{n.ip}, s.ProviderID, s.CloudProvider, s.CertDirectory, s.RootDirectory, s.PodLogsDir,
 		s.ImageCredentialProviderConfigPath, s.ImageCredentialProviderBinDir, s.RegisterNode, s.RegisterWithTaints, s.AllowedUnsafeSysctls,
@@ -153,7 +153,7 @@ func (n *node) config() (*kubeletconfig.KubeletConfiguration, error) {
 	c.EventRecordQPS = 0
 	c.KubeAPIQPS, c.KubeAPIBurst = 1000, 2000
 	c.ConfigMapAndSecretChangeDetectionStrategy = kubeletconfig.WatchChangeDetectionStrategy
-	c.SyncFrequency.Duration = 10 * time.Second // how soon a changed configMap shows in its volume
+	c.SyncFrequency.Duration = 10 * time.Second // how long a changed configMap may take to show in its volume
 	c.NodeStatusUpdateFrequency.Duration = 10 * time.Second
 	c.NodeStatusReportFrequency.Duration = time.Minute
 	c.CgroupsPerQOS = false
@@ -162,7 +162,7 @@ func (n *node) config() (*kubeletconfig.KubeletConfiguration, error) {
 	c.MakeIPTablesUtilChains = false
 	c.FailSwapOn = false
 	c.FailCgroupV1 = false
-	c.EvictionHard = map[string]string{} // the machine is a person's: a full disk is theirs to see, not ours to evict for
+	c.EvictionHard = map[string]string{} // nothing is evicted for a full disk: the machine is a person's
 	c.ImageGCHighThresholdPercent, c.ImageGCLowThresholdPercent = 100, 99
 	c.EnableControllerAttachDetach = false
 	c.ContainerLogMaxSize = strconv.Itoa(logSize)
@@ -183,7 +183,7 @@ func (n *node) dependencies(config *kubeletconfig.KubeletConfiguration) (*kubele
 	}
 	auth, _, err := app.BuildAuth("", client, *config)
 	if err != nil {
-		return nil, fmt.Errorf("setting up kubelet's door: %w", err)
+		return nil, fmt.Errorf("setting up kubelet's authentication: %w", err)
 	}
 	serving, err := n.pki.server("kubelet", []string{n.name, "localhost"}, []net.IP{n.ip, net.IPv4(127, 0, 0, 1)})
 	if err != nil {
@@ -224,7 +224,7 @@ func volumePlugins() []volume.VolumePlugin {
 	return all
 }
 
-// nodeReady tells whether the node takes pods, as kubelet said since then: what an earlier run said does not count.
+// nodeReady reports whether kubelet has said since a time that the node is ready: what an earlier run said does not count.
 func nodeReady(n *corev1.Node, since time.Time) bool {
 	for _, c := range n.Status.Conditions {
 		if c.Type == corev1.NodeReady {

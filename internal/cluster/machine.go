@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// machine tells kubelet about the machine, in place of cAdvisor, which would watch every cgroup of it.
+// machine describes the machine to kubelet, in place of cAdvisor, which would watch every cgroup of it.
 type machine struct {
 	root string // a folder on the file system that pods use
 }
@@ -59,7 +59,7 @@ func (m machine) ContainerFsInfo(context.Context) (infov2.FsInfo, error) {
 // RootFsInfo is the file system that pods use.
 func (m machine) RootFsInfo() (infov2.FsInfo, error) { return m.GetDirFsInfo(m.root) }
 
-// GetDirFsInfo tells how full a file system is.
+// GetDirFsInfo reports how full a file system is.
 func (m machine) GetDirFsInfo(path string) (infov2.FsInfo, error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(path, &s); err != nil {

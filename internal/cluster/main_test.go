@@ -36,17 +36,17 @@ func serveHealth(file string) {
 	}
 	server, checks := grpc.NewServer(), health.NewServer()
 	grpc_health_v1.RegisterHealthServer(server, checks)
-	tell := func() {
+	update := func() {
 		status := grpc_health_v1.HealthCheckResponse_SERVING
 		if _, err := os.Stat(file); err != nil {
 			status = grpc_health_v1.HealthCheckResponse_NOT_SERVING
 		}
 		checks.SetServingStatus("", status)
 	}
-	tell()
+	update()
 	go func() {
 		for range time.Tick(100 * time.Millisecond) {
-			tell()
+			update()
 		}
 	}()
 	fmt.Fprintln(os.Stderr, server.Serve(listener))

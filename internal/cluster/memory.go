@@ -8,19 +8,20 @@ import (
 )
 
 const (
-	// breath is how often a process looks whether it is at rest.
-	breath = 2 * time.Second
-	// calm is the most bytes that a process at rest allocates in one breath; garbage is how many it lets come together.
-	calm    = 16 << 20
-	garbage = 64 << 20
+	// idleCheckPeriod is how often a process checks whether it is idle.
+	idleCheckPeriod = 2 * time.Second
+	// idleAllocation is the most bytes that an idle process allocates in one period; freeAfterAllocation is how many bytes it
+	// allocates before its memory is worth freeing again.
+	idleAllocation      = 16 << 20
+	freeAfterAllocation = 64 << 20
 )
 
-// giveBackAtRest returns memory to the machine whenever the process has done something and is at rest again: a start needs twice
-// what the cluster it leads to does, and a person's machine has better uses for the difference.
-func giveBackAtRest(ctx context.Context) {
-	ticker := time.NewTicker(breath)
+// freeMemoryWhenIdle returns memory to the machine whenever the process has done something and is idle again: a start needs twice
+// the memory of the running cluster, and a person's machine has better uses for the difference.
+func freeMemoryWhenIdle(ctx context.Context) {
+	ticker := time.NewTicker(idleCheckPeriod)
 	defer ticker.Stop()
-	last, given := allocated(), uint64(0)
+	last, freed := allocated(), uint64(0)
 	for {
 		select {
 		case <-ctx.Done():
@@ -28,9 +29,9 @@ func giveBackAtRest(ctx context.Context) {
 		case <-ticker.C:
 		}
 		now := allocated()
-		if now-last < calm && (given == 0 || now-given > garbage) {
+		if now-last < idleAllocation && (freed == 0 || now-freed > freeAfterAllocation) {
 			debug.FreeOSMemory()
-			given = now
+			freed = now
 		}
 		last = now
 	}

@@ -25,7 +25,7 @@ import (
 
 var metricsVersion = v1beta1.SchemeGroupVersion
 
-// podLabels tells the labels of a pod; ok is false when there is no such pod.
+// podLabels returns the labels of a pod; ok is false when there is no such pod.
 type podLabels func(types.NamespacedName) (l labels.Set, ok bool)
 
 // metricsAPI installs the API over a meter.

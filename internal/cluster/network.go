@@ -2,11 +2,12 @@ package cluster
 
 import (
 	"fmt"
-	"net"
 	"net/netip"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/trainyard/trainyard/internal/procrun"
 )
 
 // The network of the enclave. Pods, the node and the gateway to the machine's network share one bridge:
@@ -14,7 +15,7 @@ import (
 //	pod ── veth ──┐
 //	pod ── veth ──┤ bridge (node: API server, kubelet, DNS, Services) ── veth ── packets ── parent process ── the machine's network
 //
-// Ranges are ones that neither Docker nor the usual clusters use, because what a pod finds here it cannot find outside.
+// The ranges are ones that neither Docker nor the usual clusters use: a pod cannot reach addresses of the machine's network in them.
 var (
 	podRange     = netip.MustParsePrefix("10.213.0.0/16")
 	serviceRange = netip.MustParsePrefix("10.214.0.0/16")
@@ -27,7 +28,6 @@ const (
 	bridgeName = "trainyard0"
 	uplinkName = "uplink"
 	uplinkPeer = "uplink-out"
-	mtu        = 1500
 )
 
 // serveServices makes every Service address one of the node's own, so that the proxy can listen on it.
@@ -38,7 +38,7 @@ func serveServices() error {
 	}
 	err = netlink.RouteAdd(&netlink.Route{
 		LinkIndex: lo.Attrs().Index,
-		Dst:       ipNet(serviceRange),
+		Dst:       procrun.IPNet(serviceRange),
 		Type:      unix.RTN_LOCAL,
 		Table:     unix.RT_TABLE_LOCAL,
 		Scope:     netlink.SCOPE_HOST,
@@ -49,14 +49,10 @@ func serveServices() error {
 	return nil
 }
 
-// defaultRoute sends what is not ours to the gateway.
+// defaultRoute sends everything that is not for the pod network to the gateway.
 func defaultRoute() error {
 	if err := netlink.RouteAdd(&netlink.Route{Gw: gateway.AsSlice()}); err != nil {
 		return fmt.Errorf("adding the route to the machine's network: %w", err)
 	}
 	return nil
-}
-
-func ipNet(p netip.Prefix) *net.IPNet {
-	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/trainyard/trainyard/internal/testing/local"
 )
 
-// serving is a pod that tells everybody who connects to port 2222, the one all of TensorFlow's replicas listen on, its host name.
+// serving is a pod that sends its host name to everybody who connects to port 2222, the one all of TensorFlow's replicas listen on.
 func serving(name string) *corev1.Pod {
 	pod := local.Pod(name, python(`
 import socket

@@ -2,12 +2,9 @@ package cluster
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"time"
 
-	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -17,13 +14,13 @@ import (
 )
 
 const (
-	nodeName   = "trainyard"
-	insidePort = 6443
-	readyTime  = time.Minute
+	nodeName     = "trainyard"
+	insidePort   = 6443
+	readyTimeout = time.Minute
 )
 
-// startParts starts everything that lives on the API server, all at once, and returns when the cluster takes pods.
-func (c *inhabitant) startParts(ctx context.Context, api *servedAPI) error {
+// startParts starts everything that needs the API server, all at once, and returns when pods can be created and will run.
+func (c *process) startParts(ctx context.Context, api *runningAPI) error {
 	began, admin := time.Now(), api.admin
 	kubeconfig := c.dir("pki/inside.kubeconfig")
 	content, err := encodeKubeconfig(admin)
@@ -64,7 +61,7 @@ func (c *inhabitant) startParts(ctx context.Context, api *servedAPI) error {
 }
 
 // keep runs a part that lives as long as the cluster. If it ends before, so does the cluster.
-func (c *inhabitant) keep(ctx context.Context, name string, run func() error) {
+func (c *process) keep(ctx context.Context, name string, run func() error) {
 	go func() {
 		err := run()
 		if ctx.Err() == nil {
@@ -74,7 +71,7 @@ func (c *inhabitant) keep(ctx context.Context, name string, run func() error) {
 }
 
 // startAddon returns when what the addon brings can be used.
-func (c *inhabitant) startAddon(ctx context.Context, addon Addon, admin *rest.Config) error {
+func (c *process) startAddon(ctx context.Context, addon Addon, admin *rest.Config) error {
 	ready := make(chan struct{})
 	c.keep(ctx, addon.Name, func() error { return addon.Run(ctx, rest.CopyConfig(admin), func() { close(ready) }) })
 	select {
@@ -87,7 +84,7 @@ func (c *inhabitant) startAddon(ctx context.Context, addon Addon, admin *rest.Co
 
 // startControllers waits for the API server to be ready: the controllers themselves ask for that once a second only, and give up
 // after ten.
-func (c *inhabitant) startControllers(ctx context.Context, api *servedAPI, kubeconfig string) error {
+func (c *process) startControllers(ctx context.Context, api *runningAPI, kubeconfig string) error {
 	if err := api.awaitReady(ctx); err != nil {
 		return err
 	}
@@ -96,7 +93,7 @@ func (c *inhabitant) startControllers(ctx context.Context, api *servedAPI, kubec
 	return nil
 }
 
-func (c *inhabitant) startServices(ctx context.Context, client kubernetes.Interface) error {
+func (c *process) startServices(ctx context.Context, client kubernetes.Interface) error {
 	factory := informers.NewSharedInformerFactory(client, 0)
 	proxy, err := newServiceProxy(factory, nodeAddress.String())
 	if err != nil {
@@ -110,9 +107,9 @@ func (c *inhabitant) startServices(ctx context.Context, client kubernetes.Interf
 
 // awaitPods returns when a pod can be created and will run: the node is ready as of now, and the default service account,
 // without which the API server refuses pods, is there.
-func (c *inhabitant) awaitPods(ctx context.Context, client kubernetes.Interface, since time.Time) error {
+func (c *process) awaitPods(ctx context.Context, client kubernetes.Interface, since time.Time) error {
 	waitingFor := ""
-	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, readyTime, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, readyTimeout, true, func(ctx context.Context) (bool, error) {
 		select {
 		case err := <-c.failed:
 			return false, err
@@ -134,24 +131,8 @@ func (c *inhabitant) awaitPods(ctx context.Context, client kubernetes.Interface,
 }
 
 // clientConfig is an administrator's access from outside the enclave.
-func (c *inhabitant) clientConfig(admin *rest.Config) *rest.Config {
+func (c *process) clientConfig(admin *rest.Config) *rest.Config {
 	outside := rest.CopyConfig(admin)
 	outside.Host = "https://" + c.outside.String()
 	return outside
-}
-
-// cgroupName is the cgroup of a data directory's containers.
-func cgroupName(dataDir string) string {
-	return fmt.Sprintf("trainyard-%x", sha256.Sum256([]byte(dataDir)))[:22]
-}
-
-// etcdLog writes what etcd has to complain about to the cluster's log.
-func etcdLog() *zap.Logger {
-	config := zap.NewProductionConfig()
-	config.Level = zap.NewAtomicLevelAt(zapcore.WarnLevel)
-	log, err := config.Build()
-	if err != nil {
-		return zap.NewNop()
-	}
-	return log
 }

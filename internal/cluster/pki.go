@@ -21,7 +21,7 @@ import (
 )
 
 // pki is the cluster's own certificate authority, kept in a folder so that tokens and kubeconfigs outlive a restart.
-// Certificates are issued anew at every start.
+// Certificates are issued again at every start.
 type pki struct {
 	dir    string
 	ca     *x509.Certificate

@@ -27,24 +27,24 @@ type serviceProxy struct {
 	slices   discoverylisters.EndpointSliceLister
 	node     string
 
-	changed chan struct{}
-	mu      sync.Mutex
-	doors   map[door]*forwarder
+	changed    chan struct{}
+	mu         sync.Mutex
+	forwarders map[listenAddress]*forwarder
 }
 
-// door is where a Service is reached: protocol, address and port.
-type door struct {
+// listenAddress is where a Service is reached: protocol, address and port.
+type listenAddress struct {
 	protocol corev1.Protocol
 	address  string
 }
 
 func newServiceProxy(factory informers.SharedInformerFactory, node string) (*serviceProxy, error) {
 	p := &serviceProxy{
-		services: factory.Core().V1().Services().Lister(),
-		slices:   factory.Discovery().V1().EndpointSlices().Lister(),
-		node:     node,
-		changed:  make(chan struct{}, 1),
-		doors:    map[door]*forwarder{},
+		services:   factory.Core().V1().Services().Lister(),
+		slices:     factory.Discovery().V1().EndpointSlices().Lister(),
+		node:       node,
+		changed:    make(chan struct{}, 1),
+		forwarders: map[listenAddress]*forwarder{},
 	}
 	notify := func() {
 		select {
@@ -67,12 +67,12 @@ func newServiceProxy(factory informers.SharedInformerFactory, node string) (*ser
 	return p, nil
 }
 
-// run keeps the doors as the Services say until ctx ends.
+// run keeps one forwarder for each port of a Service until ctx ends.
 func (p *serviceProxy) run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
-			p.open(nil)
+			p.apply(nil)
 			return
 		case <-p.changed:
 			wanted, err := p.wanted()
@@ -80,42 +80,42 @@ func (p *serviceProxy) run(ctx context.Context) {
 				klog.ErrorS(err, "Reading Services")
 				continue
 			}
-			p.open(wanted)
+			p.apply(wanted)
 		}
 	}
 }
 
-// open opens, keeps and closes doors so that exactly the wanted ones are there, leading where they should.
-func (p *serviceProxy) open(wanted map[door][]string) {
+// apply starts, updates and closes forwarders so that there is one for each wanted address, with the backends given for it.
+func (p *serviceProxy) apply(wanted map[listenAddress][]string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for d, f := range p.doors {
-		if len(wanted[d]) == 0 {
+	for a, f := range p.forwarders {
+		if len(wanted[a]) == 0 {
 			f.close()
-			delete(p.doors, d)
+			delete(p.forwarders, a)
 		}
 	}
-	for d, backends := range wanted {
-		if f, exists := p.doors[d]; exists {
-			f.lead(backends)
+	for a, backends := range wanted {
+		if f, exists := p.forwarders[a]; exists {
+			f.setBackends(backends)
 			continue
 		}
-		f, err := newForwarder(d, backends)
+		f, err := newForwarder(a, backends)
 		if err != nil {
-			klog.ErrorS(err, "Opening a Service", "address", d.address)
+			klog.ErrorS(err, "Listening for a Service", "address", a.address)
 			continue
 		}
-		p.doors[d] = f
+		p.forwarders[a] = f
 	}
 }
 
-// wanted is every door with the endpoints behind it.
-func (p *serviceProxy) wanted() (map[door][]string, error) {
+// wanted is every address to listen on, with the backends behind it.
+func (p *serviceProxy) wanted() (map[listenAddress][]string, error) {
 	services, err := p.services.List(labels.Everything())
 	if err != nil {
 		return nil, err
 	}
-	wanted := map[door][]string{}
+	wanted := map[listenAddress][]string{}
 	for _, service := range services {
 		if service.Spec.ClusterIP == "" || service.Spec.ClusterIP == corev1.ClusterIPNone {
 			continue
@@ -129,9 +129,9 @@ func (p *serviceProxy) wanted() (map[door][]string, error) {
 			if len(backends) == 0 {
 				continue
 			}
-			wanted[door{port.Protocol, join(service.Spec.ClusterIP, port.Port)}] = backends
+			wanted[listenAddress{port.Protocol, join(service.Spec.ClusterIP, port.Port)}] = backends
 			if port.NodePort != 0 {
-				wanted[door{port.Protocol, join(p.node, port.NodePort)}] = backends
+				wanted[listenAddress{port.Protocol, join(p.node, port.NodePort)}] = backends
 			}
 		}
 	}

@@ -148,7 +148,7 @@ while True:
 	w.Create(echo("first"))
 	ready(w, "first")
 	awaitEndpoints(w, "echo", 1)
-	// One socket, so that the Service must lead a conversation it knows to another pod when the first has gone.
+	// One socket, so that the Service must move an existing session to another pod when the first is gone.
 	w.Create(local.Pod("client", python(`
 import socket, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

@@ -24,7 +24,7 @@ func withMark(pod *corev1.Pod, mark string) *corev1.Pod {
 	return pod
 }
 
-// left tells of a marked process that still runs.
+// left returns an error if a marked process still runs.
 func left(mark string) error {
 	if n := count(mark); n > 0 {
 		return fmt.Errorf("%d processes still run", n)

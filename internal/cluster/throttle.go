@@ -2,12 +2,12 @@ package cluster
 
 import "time"
 
-// podPace is how often kubelet is told the pods of its node.
-const podPace = 20 * time.Millisecond
+// podUpdatePeriod is how often kubelet gets the list of its pods at most.
+const podUpdatePeriod = 20 * time.Millisecond
 
-// atMostEvery passes on what is sent to the channel it returns, at most once in a period: the first at once, and of what comes
-// in between the last. It is for states that replace each other. Kubelet is told all its pods whenever one of them changes, and
-// compares each with what it knows: with a hundred pods that change at the same time that is a fifth of all the work there is.
+// atMostEvery forwards what is sent to the channel it returns, at most once in a period: the first at once, and of those that
+// follow within the period the last. It is for states that replace each other. Kubelet gets all its pods whenever one of them
+// changes, and compares each with what it has: with a hundred pods that change at the same time that is a fifth of all work.
 func atMostEvery[T any](period time.Duration, out chan<- T) chan<- T {
 	in := make(chan T)
 	go func() {
@@ -21,7 +21,7 @@ func atMostEvery[T any](period time.Duration, out chan<- T) chan<- T {
 	return in
 }
 
-// lastWithin is the last of what comes within a time, if anything does.
+// lastWithin is the last of what is sent within a period, if anything is.
 func lastWithin[T any](period time.Duration, in <-chan T) (last T, came bool) {
 	for end := time.After(period); ; {
 		select {

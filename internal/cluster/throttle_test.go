@@ -23,7 +23,7 @@ func TestStatesArePassedOnAtMostOnceInAPeriod(t *testing.T) {
 		for n := 0; last < 99; n++ {
 			last = <-out
 			if want := time.Duration(n) * period; time.Since(began) != want {
-				t.Errorf("state %d, the %dth told, came after %v, not %v", last, n, time.Since(began), want)
+				t.Errorf("state %d, the %dth sent, came after %v, not %v", last, n, time.Since(began), want)
 			}
 		}
 	})

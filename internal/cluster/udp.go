@@ -6,86 +6,86 @@ import (
 	"time"
 )
 
-// conversations are those that UDP clients have at one door. Each has a socket of its own towards a backend, by which the
-// answers find their way back. A conversation ends when nobody has said anything for a while, or moves on when its backend has
-// gone: unlike a TCP connection it would not notice.
-type conversations struct {
-	door net.PacketConn
+// udpSessions are those of the UDP clients of one forwarder. Each has a socket of its own to a backend, by which the answers are
+// matched to their client. A session ends when its client is silent for udpIdleTimeout. When its backend is gone it gets another one: unlike
+// a TCP connection it would not notice.
+type udpSessions struct {
+	listener net.PacketConn
 
 	mu  sync.Mutex
-	all map[string]conversation // by client
+	all map[string]udpSession // by client
 }
 
-type conversation struct {
+type udpSession struct {
 	net.Conn
 	backend string
 }
 
-const udpIdleTime = time.Minute
+const udpIdleTimeout = time.Minute
 
-// serveUDP carries packets until the door is closed.
-func (f *forwarder) serveUDP(door net.PacketConn) {
-	c := &conversations{door: door, all: map[string]conversation{}}
-	defer c.close()
+// serveUDP forwards packets until the listener is closed.
+func (f *forwarder) serveUDP(listener net.PacketConn) {
+	s := &udpSessions{listener: listener, all: map[string]udpSession{}}
+	defer s.close()
 	packet := make([]byte, 1<<16)
 	for {
-		n, client, err := door.ReadFrom(packet)
+		n, client, err := listener.ReadFrom(packet)
 		if err != nil {
 			return
 		}
-		if to, err := c.of(client, f); err == nil {
-			_ = to.SetReadDeadline(time.Now().Add(udpIdleTime))
+		if to, err := s.of(client, f); err == nil {
+			_ = to.SetReadDeadline(time.Now().Add(udpIdleTimeout))
 			_, _ = to.Write(packet[:n])
 		}
 	}
 }
 
-// of is the conversation of a client, begun if there is none with a backend that is still one.
-func (c *conversations) of(client net.Addr, f *forwarder) (conversation, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	known, exists := c.all[client.String()]
-	if exists && f.leadsTo(known.backend) {
-		return known, nil
+// of is the session of a client. It is created where there is none, or none whose backend is still one.
+func (s *udpSessions) of(client net.Addr, f *forwarder) (udpSession, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	session, exists := s.all[client.String()]
+	if exists && f.hasBackend(session.backend) {
+		return session, nil
 	}
 	if exists {
-		_ = known.Close()
+		_ = session.Close()
 	}
 	backend := f.next()[0]
 	conn, err := net.Dial("udp", backend)
 	if err != nil {
-		return conversation{}, err
+		return udpSession{}, err
 	}
-	begun := conversation{conn, backend}
-	c.all[client.String()] = begun
-	go c.answer(client, begun)
-	return begun, nil
+	session = udpSession{conn, backend}
+	s.all[client.String()] = session
+	go s.answer(client, session)
+	return session, nil
 }
 
-// answer returns a backend's packets to the client until the conversation ends.
-func (c *conversations) answer(client net.Addr, from conversation) {
+// answer returns a backend's packets to the client until the session ends.
+func (s *udpSessions) answer(client net.Addr, from udpSession) {
 	packet := make([]byte, 1<<16)
 	for {
 		n, err := from.Read(packet)
 		if err == nil {
-			_, err = c.door.WriteTo(packet[:n], client)
+			_, err = s.listener.WriteTo(packet[:n], client)
 		}
 		if err != nil {
 			break
 		}
 	}
 	_ = from.Close()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.all[client.String()] == from {
-		delete(c.all, client.String())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all[client.String()] == from {
+		delete(s.all, client.String())
 	}
 }
 
-func (c *conversations) close() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, conversation := range c.all {
-		_ = conversation.Close()
+func (s *udpSessions) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, session := range s.all {
+		_ = session.Close()
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/sirupsen/logrus"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/trainyard/trainyard/internal/procrun"
 )
 
 // The uplink is how pods reach what the machine reaches. The parent process, which lives in the machine's network, runs a
@@ -37,7 +39,7 @@ func newUplink() (ours net.Conn, theirs *os.File, err error) {
 func serveUplink(ctx context.Context, conn net.Conn) error {
 	logrus.SetLevel(logrus.PanicLevel) // the library's; a connection that fails is the pod's to report
 	virtual, err := virtualnetwork.New(&types.Configuration{
-		MTU:               mtu,
+		MTU:               procrun.MTU,
 		Subnet:            podRange.String(),
 		GatewayIP:         gateway.String(),
 		GatewayMacAddress: "5a:94:ef:e4:0c:dd",
@@ -59,7 +61,7 @@ func attachUplink(socket int) error {
 		return fmt.Errorf("finding the bridge: %w", err)
 	}
 	port := netlink.NewLinkAttrs()
-	port.Name, port.MTU, port.MasterIndex = uplinkName, mtu, bridge.Attrs().Index
+	port.Name, port.MTU, port.MasterIndex = uplinkName, procrun.MTU, bridge.Attrs().Index
 	link := &netlink.Veth{LinkAttrs: port, PeerName: uplinkPeer}
 	if err := netlink.LinkAdd(link); err != nil {
 		return fmt.Errorf("making the uplink's interface: %w", err)

@@ -87,7 +87,7 @@ func TestVolumes(t *testing.T) {
 		{"configMap that may be absent", at("absent", "/etc/settings", absent, `ls /etc/settings | wc -l`), "0\n"},
 		{"configMap is read-only", at("config-ro", "/etc/settings", config, `touch /etc/settings/new `+isReadOnly), "Read-only file system\n"},
 		{"secret is in memory", at("secret", "/keys", secret, `cat /keys/password; echo; stat -f -c %T /keys`), "hunter2\ntmpfs\n"},
-		{"downwardAPI tells of the pod", at("downward", "/podinfo", downward, `cat /podinfo/labels; echo; cat /podinfo/memory`), "team=\"blue\"\n64"},
+		{"downwardAPI describes the pod", at("downward", "/podinfo", downward, `cat /podinfo/labels; echo; cat /podinfo/memory`), "team=\"blue\"\n64"},
 		{"hostPath is the machine's folder", at("host", "/machine", folder, `cat /machine/file; echo from the pod > /machine/reply`), "from the machine\n"},
 		{"hostPath of a file, over one that exists", at("host-file", "/etc/issue", file, `cat /etc/issue`), "from the machine\n"},
 		{"hostPath that is created", at("host-created", "/machine", created, `echo here > /machine/new; ls /machine`), "new\n"},

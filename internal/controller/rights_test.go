@@ -101,7 +101,7 @@ func TestTheOperatorMayLead(t *testing.T) {
 	})
 	select {
 	case <-mgr.Elected():
-	case <-time.After(local.Patience):
+	case <-time.After(local.Timeout):
 		t.Error("it does not")
 	}
 }

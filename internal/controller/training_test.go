@@ -114,7 +114,7 @@ func (w *world) lives(obj client.Object, show func(kubeflowv1.JobStatus)) (*trai
 	if err != nil {
 		w.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*local.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*local.Timeout)
 	defer cancel()
 	var lived []kubeflowv1.JobStatus
 	seen := obj.GetResourceVersion()

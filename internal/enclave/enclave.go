@@ -107,7 +107,7 @@ func (p *Process) Pid() int { return p.cmd.Process.Pid }
 // Done is closed when the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Err tells how the process ended, once it has.
+// Err returns how the process ended, once it has.
 func (p *Process) Err() error { return p.err }
 
 // Signal sends the process a signal.

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Enter makes the enclave habitable. The program that Start ran calls it before anything else.
+// Enter sets up the mounts and the loopback interface of the enclave. The program that Start ran calls it before anything else.
 func Enter() error {
 	// Without this, mounts made here would show up on the machine.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {

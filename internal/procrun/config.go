@@ -20,26 +20,26 @@ type Config struct {
 	Pods netip.Prefix
 	// Node is the address of the machine in the pod network.
 	Node netip.Addr
-	// Gateway is where pods send what is neither for a pod nor for a Service. Unset means they have no such way.
+	// Gateway is where pods send what is neither for a pod nor for a Service. Unset means they have no default route.
 	Gateway netip.Addr
 	// Services is the range of Service addresses, which pods reach through Node. Unset means none.
 	Services netip.Prefix
 
-	// User is whom containers see themselves as where the machine's user is an ordinary one. Nil means root.
+	// User is the user that containers see themselves as where the machine's user is an ordinary one. Nil means root.
 	User *User
 	// Cgroup is the name of the control group that holds those of the containers. Empty means no limits.
 	Cgroup string
 	// GPUs are the machine's GPUs. Where there are any, a container that was assigned none sees none.
 	GPUs []string
 
-	// LogLimit is the size in bytes at which a container is held back until its log is reopened. Zero means none.
+	// LogLimit is the size in bytes at which a container is blocked until its log is reopened. Zero means none.
 	LogLimit int64
 
 	// Grace is what running containers get between SIGTERM and SIGKILL when the Runtime closes. The default is 2 s.
 	Grace time.Duration
 }
 
-// User is an ordinary user, by his IDs outside of the enclave.
+// User is an ordinary user, by the IDs outside of the enclave.
 type User struct {
 	UID, GID uint32
 }

@@ -51,7 +51,7 @@ func (c *console) read(from *os.File, name string) {
 
 // end completes the log after the container has ended.
 func (c *console) end() {
-	c.log.letGo()
+	c.log.unblock()
 	for i, pump := range c.pumps {
 		pump.finish()
 		c.lines[i].pass()
@@ -64,7 +64,7 @@ func (c *console) close() {
 	c.log.close()
 }
 
-// watcher is a client that is attached to a container. A slow one is given some time, then it is left behind.
+// watcher is a client that is attached to a container. One that is too slow is detached.
 type watcher struct {
 	stdout, stderr io.Writer
 	chunks         chan chunk
@@ -77,7 +77,8 @@ type chunk struct {
 	data []byte
 }
 
-const patience = 5 * time.Second
+// slowWatcherTimeout is how long a container waits for a client that does not read what it is sent.
+const slowWatcherTimeout = 5 * time.Second
 
 func (c *console) watch(stdout, stderr io.Writer) *watcher {
 	w := &watcher{stdout: stdout, stderr: stderr, chunks: make(chan chunk, 64), gone: make(chan struct{})}
@@ -111,7 +112,7 @@ func (c *console) show(data []byte, stream string) {
 		select {
 		case w.chunks <- chunk{to, append([]byte(nil), data...)}:
 		case <-w.gone:
-		case <-time.After(patience):
+		case <-time.After(slowWatcherTimeout):
 			w.leave()
 		}
 	}

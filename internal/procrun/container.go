@@ -87,7 +87,6 @@ func (r *Runtime) CreateContainer(_ context.Context, sandboxID string, config *v
 	r.containers[c.id] = c
 	r.mu.Unlock()
 	r.saveContainer(c)
-	r.tell(v1.ContainerEventType_CONTAINER_CREATED_EVENT, c.id, s)
 	return c.id, nil
 }
 
@@ -115,12 +114,11 @@ func (r *Runtime) StartContainer(_ context.Context, id string) error {
 		if errors.As(err, &failure) {
 			code = failure.ExitCode
 		}
-		r.end(s, c, ending{ExitCode: int32(code), Reason: "StartError", Message: err.Error()})
+		r.end(c, ending{ExitCode: int32(code), Reason: "StartError", Message: err.Error()})
 		return fmt.Errorf("starting container %q of pod %s: %w", c.name(), s.name(), err)
 	}
 	r.saveContainer(c)
-	r.tell(v1.ContainerEventType_CONTAINER_STARTED_EVENT, c.id, s)
-	go r.watch(s, c)
+	go r.watch(c)
 	return nil
 }
 
@@ -196,7 +194,7 @@ func (r *Runtime) namespacesOf(s *sandbox, c *container) ([]*os.File, error) {
 }
 
 // watch waits for the container's end.
-func (r *Runtime) watch(s *sandbox, c *container) {
+func (r *Runtime) watch(c *container) {
 	code, err := c.supervisor.wait()
 	c.console.end()
 	end := ending{ExitCode: int32(code), Reason: "Completed"}
@@ -210,18 +208,18 @@ func (r *Runtime) watch(s *sandbox, c *container) {
 		end = ending{ExitCode: 255, Reason: "Unknown", Message: err.Error()}
 	}
 	if r.closing.Load() {
-		end = stoppedWithUs(end.ExitCode)
+		end = stoppedWithRuntime(end.ExitCode)
 	}
-	r.end(s, c, end)
+	r.end(c, end)
 }
 
-// end records the container's end and tells those who wait for it.
-func (r *Runtime) end(s *sandbox, c *container, end ending) {
+// end records the container's end and wakes those who wait for it.
+func (r *Runtime) end(c *container, end ending) {
 	end.At = time.Now().UnixNano()
 	c.mu.Lock()
 	c.ended = &end
 	if c.started == 0 {
-		c.started = end.At // a command that never ran is not one of 1970
+		c.started = end.At // else it would seem to have started in 1970
 	}
 	closeAll([]*os.File{c.mount, c.pid})
 	c.mount, c.pid = nil, nil
@@ -231,7 +229,6 @@ func (r *Runtime) end(s *sandbox, c *container, end ending) {
 	remove(group)
 	r.saveContainer(c)
 	close(c.done)
-	r.tell(v1.ContainerEventType_CONTAINER_STOPPED_EVENT, c.id, s)
 }
 
 // StopContainer asks the command to end and kills it with all its children when timeout seconds have passed.
@@ -255,12 +252,12 @@ func (c *container) stop(ctx context.Context, grace time.Duration) error {
 	}
 	if grace > 0 {
 		c.supervisor.signal(stopSignal(c.config.GetStopSignal()))
-		patience := time.NewTimer(grace)
-		defer patience.Stop()
+		kill := time.NewTimer(grace)
+		defer kill.Stop()
 		select {
 		case <-c.done:
 			return nil
-		case <-patience.C:
+		case <-kill.C:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -274,8 +271,8 @@ func (c *container) stop(ctx context.Context, grace time.Duration) error {
 	}
 }
 
-// Hasten ends what still runs of a pod after a while, whatever else it was told.
-func (r *Runtime) Hasten(pod string, grace time.Duration) {
+// ShortenGracePeriod kills what still runs of a pod when grace has passed, whatever grace period it was stopped with.
+func (r *Runtime) ShortenGracePeriod(pod string, grace time.Duration) {
 	for _, c := range r.allContainers() {
 		if s, err := r.sandbox(c.sandboxID); err != nil || s.config.GetMetadata().GetUid() != pod {
 			continue
@@ -296,8 +293,7 @@ func stopSignal(s v1.Signal) syscall.Signal {
 
 // RemoveContainer removes a container and its record, killing it if it still runs.
 func (r *Runtime) RemoveContainer(ctx context.Context, id string) error {
-	c, err := r.container(id)
-	if err != nil {
+	if _, err := r.container(id); err != nil {
 		return nil
 	}
 	if err := r.StopContainer(ctx, id, 0); err != nil {
@@ -305,11 +301,7 @@ func (r *Runtime) RemoveContainer(ctx context.Context, id string) error {
 	}
 	r.mu.Lock()
 	delete(r.containers, id)
-	s := r.sandboxes[c.sandboxID]
 	r.mu.Unlock()
 	_ = os.Remove(r.containerRecord(id))
-	if s != nil {
-		r.tell(v1.ContainerEventType_CONTAINER_DELETED_EVENT, id, s)
-	}
 	return nil
 }

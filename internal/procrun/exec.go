@@ -18,7 +18,7 @@ import (
 const maxSyncOutput = 16 << 20
 
 // ExecSync runs a command in a container and returns its output. The errors are those that kubelet's own client of a
-// remote runtime returns: probes and hooks tell an exit code and a time-out by them.
+// remote runtime returns: probes and hooks recognise an exit code and a time-out by them.
 func (r *Runtime) ExecSync(ctx context.Context, id string, cmd []string, timeout time.Duration) ([]byte, []byte, error) {
 	if timeout > 0 {
 		var cancel context.CancelFunc
@@ -36,7 +36,10 @@ func (r *Runtime) ExecSync(ctx context.Context, id string, cmd []string, timeout
 	return stdout.data, stderr.data, err
 }
 
-var errTimedOut = fmt.Errorf("timed out")
+var (
+	errTimedOut   = errors.New("timed out")
+	errNotRunning = errors.New("it is not running")
+)
 
 // cappedBuffer keeps the beginning of what is written to it.
 type cappedBuffer struct{ data []byte }
@@ -47,7 +50,7 @@ func (b *cappedBuffer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// execution is how a command in a container meets its caller.
+// execution is what connects a command in a container with its caller.
 type execution struct {
 	stdin          io.Reader // nil: none
 	stdout, stderr io.Writer

@@ -136,7 +136,7 @@ func TestExecStreams(t *testing.T) {
 			if tt.stdin != "" {
 				options.Stdin = strings.NewReader(tt.stdin)
 			}
-			ctx, cancel := context.WithTimeout(context.Background(), patient)
+			ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 			defer cancel()
 			err = client(w, answer.GetUrl()).StreamWithContext(ctx, options)
 			var exit clientexec.CodeExitError

@@ -15,8 +15,8 @@ import (
 	"github.com/trainyard/trainyard/internal/procrun/proc"
 )
 
-// limits creates the control groups that hold containers to their limits, one group per container under one parent.
-// Where the machine does not let us, there are none, and why says so.
+// limits creates the control groups that enforce containers' limits, one group per container under one parent.
+// Where the machine does not allow that, there are none, and why gives the reason.
 type limits struct {
 	parents map[string]string // controller to directory; "" stands for all controllers of version 2
 	why     string
@@ -109,8 +109,7 @@ func (l *limits) group(id string, wanted *v1.LinuxContainerResources) (cgroups.M
 	return group, nil
 }
 
-// limiting tells whether there is anything to hold a container to. One without limits is spared the making, filling
-// and removing of a group.
+// limiting reports whether a container has limits. One without gets no group, which saves the time to create and remove it.
 func limiting(wanted *v1.LinuxContainerResources) bool {
 	return wanted.GetMemoryLimitInBytes() > 0 || wanted.GetCpuQuota() > 0
 }
@@ -178,7 +177,7 @@ func remove(group cgroups.Manager) {
 	}
 }
 
-// outOfMemory tells whether the kernel killed a process of the group for its memory.
+// outOfMemory reports whether the kernel killed a process of the group for its memory.
 func outOfMemory(group cgroups.Manager) bool {
 	if group == nil {
 		return false

@@ -2,7 +2,7 @@ package procrun
 
 import (
 	"bytes"
-	"errors"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,16 +13,16 @@ import (
 // maxLogLine is where a longer line is cut into parts, as all of kubelet's runtimes do.
 const maxLogLine = 16 << 10
 
-// settle is how long the beginning of a line waits for the rest. Then it is passed on as a part, so that a progress bar is
+// partialLineDelay is how long the beginning of a line waits for the rest. Then it is written as a part, so that a progress bar is
 // seen as it moves; and however small the pieces are in which a program writes, it makes five parts a second at most.
-const settle = 200 * time.Millisecond
+const partialLineDelay = 200 * time.Millisecond
 
 // logFile is a container's log in kubelet's format: time, stream, F for a line or P for a part of one, content.
 //
 // kubelet looks at the sizes of logs from time to time, and a container can write gigabytes in between. One that has
 // written as much as limit says is therefore held back until kubelet has moved its log away.
 //
-// kubelet joins a part with whatever entry follows, of either stream. So the line of one stream ends where the other speaks.
+// kubelet joins a part with whatever entry follows, of either stream. So the line of one stream ends where the other one writes.
 type logFile struct {
 	path  string
 	limit int64 // 0: none
@@ -73,8 +73,8 @@ func (l *logFile) reopen() error {
 	return nil
 }
 
-// letGo holds nobody back any more.
-func (l *logFile) letGo() {
+// unblock lets the log grow beyond its limit: the container has ended.
+func (l *logFile) unblock() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.last = true
@@ -175,17 +175,17 @@ func (s *logStream) write(chunk []byte) {
 	}
 	s.log.commit()
 	if fresh && len(s.line) > 0 {
-		s.wait()
+		s.schedulePass()
 	}
 }
 
-// wait gives the line's beginning its time.
-func (s *logStream) wait() {
+// schedulePass writes the beginning of the line as a part when it has waited long enough.
+func (s *logStream) schedulePass() {
 	if s.timer == nil {
-		s.timer = time.AfterFunc(settle, s.pass)
+		s.timer = time.AfterFunc(partialLineDelay, s.pass)
 		return
 	}
-	s.timer.Reset(settle)
+	s.timer.Reset(partialLineDelay)
 }
 
 func (s *logStream) emit(tag byte) {
@@ -205,4 +205,14 @@ func (s *logStream) pass() {
 	s.log.commit()
 }
 
-var errNotRunning = errors.New("it is not running")
+// ReopenContainerLog continues a container's log in a new file.
+func (r *Runtime) ReopenContainerLog(_ context.Context, id string) error {
+	if err := r.running(id); err != nil {
+		return fmt.Errorf("reopening log: %w", err)
+	}
+	c, err := r.container(id)
+	if err != nil {
+		return err
+	}
+	return c.console.log.reopen()
+}

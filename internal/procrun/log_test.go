@@ -60,7 +60,7 @@ func TestLogFormat(t *testing.T) {
 		want   []string
 	}{
 		"a line is an entry":                  {"echo one; echo two", []string{"stdout F one", "stdout F two"}},
-		"streams are told apart":              {"echo no >&2", []string{"stderr F no"}},
+		"streams are distinguished":           {"echo no >&2", []string{"stderr F no"}},
 		"an empty line":                       {"echo", []string{"stdout F "}},
 		"spaces are kept":                     {"echo '  a  '", []string{"stdout F   a  "}},
 		"an unfinished line is a part":        {"printf one", []string{"stdout P one"}},
@@ -89,11 +89,11 @@ func TestPartsOfLines(t *testing.T) {
 		want  []string
 		shown string // of both streams, by kubelet
 	}{
-		"pieces that come soon after each other are one entry": {"out o|out ne\n", []string{"stdout F one"}, "one\n"},
-		"the beginning of a line is passed on after a while":   {"out o|wait", []string{"stdout P o"}, "o"},
-		"the rest comes in an entry of its own":                {"out o|wait|out ne\n", []string{"stdout P o", "stdout F ne"}, "one\n"},
-		"a line that ends after its beginning was passed on":   {"out one|wait|out \n|wait", []string{"stdout P one", "stdout F "}, "one\n"},
-		"the wait begins anew with each line":                  {"out o|half|out ne\ntwo|half|out \n", []string{"stdout F one", "stdout F two"}, "one\ntwo\n"},
+		"pieces that follow each other quickly are one entry": {"out o|out ne\n", []string{"stdout F one"}, "one\n"},
+		"the beginning of a line is passed on after a while":  {"out o|wait", []string{"stdout P o"}, "o"},
+		"the rest comes in an entry of its own":               {"out o|wait|out ne\n", []string{"stdout P o", "stdout F ne"}, "one\n"},
+		"a line that ends after its beginning was passed on":  {"out one|wait|out \n|wait", []string{"stdout P one", "stdout F "}, "one\n"},
+		"each line starts the wait again":                     {"out o|half|out ne\ntwo|half|out \n", []string{"stdout F one", "stdout F two"}, "one\ntwo\n"},
 		"a progress bar is passed on as it moves": {"err \r1%|wait|err \r2%|half|err \r3%|wait|err \n",
 			[]string{"stderr P \r1%", "stderr P \r2%\r3%", "stderr F "}, "\r1%\r2%\r3%\n"},
 		"a stream that interrupts the other ends its line": {"err 1%|wait|out one\n|err 2%|wait|out two\n",
@@ -115,10 +115,10 @@ func TestPartsOfLines(t *testing.T) {
 					case "err":
 						err.write([]byte(text))
 					case "wait":
-						time.Sleep(settle)
+						time.Sleep(partialLineDelay)
 						synctest.Wait()
 					case "half":
-						time.Sleep(settle * 3 / 5)
+						time.Sleep(partialLineDelay * 3 / 5)
 						synctest.Wait()
 					}
 				}
@@ -203,7 +203,7 @@ func TestPartsAreHeldBack(t *testing.T) {
 		log := newLog(t, 10)
 		out := &logStream{log: log, name: "stdout"}
 		out.write([]byte("full\n50%"))
-		time.Sleep(settle)
+		time.Sleep(partialLineDelay)
 		synctest.Wait()
 		if got := entries(readLog(t, log)); !cmp.Equal(got, []string{"stdout F full"}) {
 			t.Errorf("the full log is %q", got)
@@ -227,7 +227,7 @@ func TestPartsOnAFullDisk(t *testing.T) {
 		log := newLog(t, 0)
 		out := &logStream{log: log, name: "stdout"}
 		out.write([]byte("50%"))
-		time.Sleep(settle)
+		time.Sleep(partialLineDelay)
 		synctest.Wait()
 		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 		if err != nil {

@@ -87,7 +87,7 @@ var acts = map[string]func(args []string){
 		<-time.After(time.Hour)
 	},
 	"hear": func(args []string) {
-		conn, err := net.DialTimeout("tcp", args[0], patient)
+		conn, err := net.DialTimeout("tcp", args[0], testTimeout)
 		if err != nil {
 			panic(err)
 		}
@@ -164,5 +164,5 @@ func furnish() error {
 	return loopbackUp()
 }
 
-// rootless tells whether this is the run as an ordinary user.
+// rootless reports whether this is the run as an ordinary user.
 func rootless() bool { return os.Getenv("PROCRUN_UID") != "" }

@@ -13,7 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const mtu = 1500
+// MTU is that of every interface of the pod network.
+const MTU = 1500
 
 // network is the pod network: one bridge, one veth pair per pod.
 type network struct {
@@ -42,7 +43,7 @@ func newNetwork(config Config) (*network, error) {
 
 func (n *network) createBridge() error {
 	attrs := netlink.NewLinkAttrs()
-	attrs.Name, attrs.MTU = n.config.Bridge, mtu
+	attrs.Name, attrs.MTU = n.config.Bridge, MTU
 	// An address of its own keeps the bridge from changing it with every port that comes and goes.
 	attrs.HardwareAddr = hardwareAddress("bridge " + n.config.Bridge)
 	bridge := &netlink.Bridge{LinkAttrs: attrs}
@@ -74,14 +75,14 @@ func (n *network) addresses(h *netlink.Handle, link netlink.Link, addr netip.Add
 		bits = addr.BitLen()
 	}
 	own := netip.PrefixFrom(addr, bits)
-	if err := h.AddrReplace(link, &netlink.Addr{IPNet: ipNet(own)}); err != nil {
+	if err := h.AddrReplace(link, &netlink.Addr{IPNet: IPNet(own)}); err != nil {
 		return fmt.Errorf("setting address %s: %w", addr, err)
 	}
 	for _, on := range []netip.Prefix{n.config.Pods.Masked(), host(n.config.Node), host(n.config.Gateway)} {
 		if !on.IsValid() || own.Contains(on.Addr()) {
 			continue
 		}
-		route := &netlink.Route{LinkIndex: link.Attrs().Index, Dst: ipNet(on), Scope: netlink.SCOPE_LINK}
+		route := &netlink.Route{LinkIndex: link.Attrs().Index, Dst: IPNet(on), Scope: netlink.SCOPE_LINK}
 		if err := h.RouteReplace(route); err != nil {
 			return fmt.Errorf("setting route to %s: %w", on, err)
 		}
@@ -110,7 +111,7 @@ func (n *network) allocate() (netip.Addr, error) {
 }
 
 // release gives an address back. The pod's interface goes with its namespace, which the kernel does for many pods at
-// once; removing it here would hold up all others for some ten milliseconds.
+// once; removing it here would block all others for some ten milliseconds.
 func (n *network) release(addr netip.Addr) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -120,7 +121,7 @@ func (n *network) release(addr netip.Addr) {
 // join connects the network namespace of the calling thread, held by ns, to the pod network.
 func (n *network) join(ns *os.File, id string, addr netip.Addr) error {
 	attrs := netlink.NewLinkAttrs()
-	attrs.Name, attrs.MTU, attrs.MasterIndex, attrs.Flags = "veth"+id[:11], mtu, n.bridge, net.FlagUp
+	attrs.Name, attrs.MTU, attrs.MasterIndex, attrs.Flags = "veth"+id[:11], MTU, n.bridge, net.FlagUp
 	veth := &netlink.Veth{LinkAttrs: attrs, PeerName: "eth0", PeerNamespace: netlink.NsFd(ns.Fd())}
 	if err := n.host.LinkAdd(veth); err != nil {
 		return fmt.Errorf("creating network interface: %w", err)
@@ -150,12 +151,12 @@ func (n *network) configure(pod *netlink.Handle, addr netip.Addr) error {
 	if err := n.addresses(pod, eth0, addr); err != nil {
 		return err
 	}
-	ways := map[netip.Prefix]netip.Addr{n.config.Services: n.config.Node, everywhere: n.config.Gateway}
-	for to, via := range ways {
+	routes := map[netip.Prefix]netip.Addr{n.config.Services: n.config.Node, everywhere: n.config.Gateway}
+	for to, via := range routes {
 		if !to.IsValid() || !via.IsValid() {
 			continue
 		}
-		route := &netlink.Route{LinkIndex: eth0.Attrs().Index, Dst: ipNet(to), Gw: via.AsSlice()}
+		route := &netlink.Route{LinkIndex: eth0.Attrs().Index, Dst: IPNet(to), Gw: via.AsSlice()}
 		if err := pod.RouteReplace(route); err != nil {
 			return fmt.Errorf("setting route to %s: %w", to, err)
 		}
@@ -172,7 +173,8 @@ func host(addr netip.Addr) netip.Prefix {
 	return netip.PrefixFrom(addr, addr.BitLen())
 }
 
-func ipNet(p netip.Prefix) *net.IPNet {
+// IPNet is a prefix as netlink takes it.
+func IPNet(p netip.Prefix) *net.IPNet {
 	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
 }
 

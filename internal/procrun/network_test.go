@@ -56,7 +56,7 @@ func TestPodsReachEachOther(t *testing.T) {
 
 func hear(t *testing.T, target string) string {
 	t.Helper()
-	conn, err := net.DialTimeout("tcp", target, patient)
+	conn, err := net.DialTimeout("tcp", target, testTimeout)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +170,7 @@ func TestStoppedPodLeavesTheNetwork(t *testing.T) {
 }
 
 func readAll(conn net.Conn) (string, error) {
-	_ = conn.SetDeadline(time.Now().Add(patient))
+	_ = conn.SetDeadline(time.Now().Add(testTimeout))
 	buffer := make([]byte, 100)
 	n, err := conn.Read(buffer)
 	return string(buffer[:n]), err

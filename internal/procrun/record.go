@@ -49,7 +49,7 @@ func (r *Runtime) saveContainer(c *container) {
 	})
 }
 
-// save writes a record. That it could not is worth a line in the log and no more: what runs goes on running.
+// save writes a record. A failure is logged and no more: what runs goes on running.
 func save(path string, config proto.Message, record func(config json.RawMessage) any) {
 	text, err := protojson.Marshal(config)
 	if err == nil {
@@ -66,7 +66,7 @@ func save(path string, config proto.Message, record func(config json.RawMessage)
 	}
 }
 
-// load reads the records of an earlier process. Nothing of what they tell runs any more: sandboxes are not ready, and
+// load reads the records of an earlier process. Nothing that they name runs any more: sandboxes are not ready, and
 // containers have ended; those that were never started are forgotten. A record that cannot be read is dropped, as after a machine lost its disk.
 func (r *Runtime) load() {
 	each(r.dir("sandboxes"), func(id string, text []byte) error {
@@ -93,7 +93,7 @@ func (r *Runtime) load() {
 		close(c.done)
 		r.containers[id] = c
 		if c.ended == nil {
-			end := stoppedWithUs(137)
+			end := stoppedWithRuntime(137)
 			end.At = time.Now().UnixNano()
 			c.ended = &end
 			r.saveContainer(c)
@@ -104,9 +104,9 @@ func (r *Runtime) load() {
 
 const stoppedMessage = "the local cluster stopped while the container ran"
 
-// stoppedWithUs is the end of a container that ran when its runtime stopped or was killed. That was not its own doing, which
-// Kubernetes says by this reason; nor has it completed, whatever code it answers SIGTERM with.
-func stoppedWithUs(code int32) ending {
+// stoppedWithRuntime is the end of a container that ran when its runtime stopped or was killed. The reason is the one by which
+// Kubernetes says that the container is not to blame. It has not completed either, even if it exits with 0 on SIGTERM.
+func stoppedWithRuntime(code int32) ending {
 	if code == 0 {
 		code = 143
 	}

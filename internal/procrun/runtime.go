@@ -27,7 +27,6 @@ type Runtime struct {
 	config  Config
 	network *network
 	streams *streamServer
-	events  events
 	limits  *limits
 	// terminals says that /dev/pts is mounted by us.
 	terminals bool
@@ -61,8 +60,8 @@ func New(config Config) (*Runtime, error) {
 	return r, nil
 }
 
-// mountTerminals gives the enclave terminals of its own, which a mirror of /dev can offer to everybody. Where that is
-// refused, the machine's are there.
+// mountTerminals gives the enclave terminals of its own, which a mirror of /dev can offer to every user. Where that is
+// refused, the machine's are used.
 func (r *Runtime) mountTerminals() {
 	err := unix.Mount("devpts", "/dev/pts", "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620")
 	r.terminals = err == nil
@@ -124,6 +123,11 @@ func (r *Runtime) RuntimeConfig(context.Context) (*v1.RuntimeConfigResponse, err
 	}, nil
 }
 
+// GetContainerEvents is not implemented: only kubelet's feature EventedPLEG calls it, which is off by default.
+func (r *Runtime) GetContainerEvents(context.Context, chan *v1.ContainerEventResponse, func(v1.RuntimeService_GetContainerEventsClient)) error {
+	return status.Error(codes.Unimplemented, "the runtime sends no container events")
+}
+
 var errClosing = errors.New("the local cluster is stopping")
 
 func (r *Runtime) sandbox(id string) (*sandbox, error) {
@@ -180,7 +184,7 @@ func newID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// hasLabels tells whether labels has all of the selector.
+// hasLabels reports whether labels has all of the selector.
 func hasLabels(labels, selector map[string]string) bool {
 	for key, value := range selector {
 		if got, ok := labels[key]; !ok || got != value {

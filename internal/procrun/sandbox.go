@@ -69,8 +69,6 @@ func (r *Runtime) RunPodSandbox(_ context.Context, config *v1.PodSandboxConfig, 
 	r.sandboxes[s.id] = s
 	r.mu.Unlock()
 	r.saveSandbox(s)
-	r.tell(v1.ContainerEventType_CONTAINER_CREATED_EVENT, s.id, s)
-	r.tell(v1.ContainerEventType_CONTAINER_STARTED_EVENT, s.id, s)
 	return s.id, nil
 }
 
@@ -218,17 +216,14 @@ func (r *Runtime) StopPodSandbox(ctx context.Context, id string) error {
 			return err
 		}
 	}
-	if r.stopSandbox(s) {
-		r.tell(v1.ContainerEventType_CONTAINER_STOPPED_EVENT, s.id, s)
-	}
+	r.stopSandbox(s)
 	return nil
 }
 
-// stopSandbox releases all that the sandbox holds and tells whether it held anything.
-func (r *Runtime) stopSandbox(s *sandbox) bool {
+// stopSandbox releases all that the sandbox holds.
+func (r *Runtime) stopSandbox(s *sandbox) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	was := s.ready
 	s.ready = false
 	if s.init != nil {
 		s.init.kill()
@@ -246,7 +241,6 @@ func (r *Runtime) stopSandbox(s *sandbox) bool {
 		s.ip = netip.Addr{}
 	}
 	_ = unix.Unmount(r.dir("pods", s.id, "shm"), unix.MNT_DETACH)
-	return was
 }
 
 // RemovePodSandbox removes the pod with its containers and records.
@@ -270,6 +264,5 @@ func (r *Runtime) RemovePodSandbox(ctx context.Context, id string) error {
 	if err := os.RemoveAll(r.dir("pods", id)); err != nil {
 		return fmt.Errorf("removing sandbox of pod %s: %w", s.name(), err)
 	}
-	r.tell(v1.ContainerEventType_CONTAINER_DELETED_EVENT, id, s)
 	return nil
 }

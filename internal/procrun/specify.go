@@ -15,7 +15,7 @@ import (
 	"github.com/trainyard/trainyard/internal/procrun/pid1"
 )
 
-// errNoCommand is told to people who rely on their image's entry point.
+// errNoCommand is for people who rely on their image's entry point.
 var errNoCommand = errors.New("the local cluster ignores images, so the container needs a `command`")
 
 // specify translates what kubelet wants into what the supervisor does.
@@ -131,7 +131,7 @@ func (r *Runtime) environment(s *sandbox, own []*v1.KeyValue, who pid1.User) []s
 	return unique
 }
 
-// user decides whom the command runs as.
+// user decides as which user the command runs.
 func (r *Runtime) user(security *v1.LinuxContainerSecurityContext) (pid1.User, error) {
 	wanted := security.GetRunAsUser()
 	if name := security.GetRunAsUsername(); name != "" {

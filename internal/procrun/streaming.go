@@ -59,12 +59,12 @@ func (s streamer) Exec(ctx context.Context, id string, cmd []string, in io.Reade
 	})
 }
 
-// followFirst sets the size that the client's terminal has to begin with, so that the command finds it. A client that has no
-// size to tell is not waited for long.
+// followFirst sets the size that the client's terminal has at the start, so that the command finds it. A client that sends no size
+// is not waited for long.
 func followFirst(streams *streams, resize <-chan remotecommand.TerminalSize) {
 	select {
-	case size, told := <-resize:
-		if told {
+	case size, open := <-resize:
+		if open {
 			streams.resize(size.Width, size.Height)
 		}
 	case <-time.After(200 * time.Millisecond):
@@ -166,16 +166,4 @@ func (r *Runtime) PortForward(_ context.Context, request *v1.PortForwardRequest)
 		return nil, err
 	}
 	return r.streams.GetPortForward(request)
-}
-
-// ReopenContainerLog continues a container's log in a new file.
-func (r *Runtime) ReopenContainerLog(_ context.Context, id string) error {
-	if err := r.running(id); err != nil {
-		return fmt.Errorf("reopening log: %w", err)
-	}
-	c, err := r.container(id)
-	if err != nil {
-		return err
-	}
-	return c.console.log.reopen()
 }

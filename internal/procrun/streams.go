@@ -110,13 +110,13 @@ func (p *pump) run() {
 	}
 }
 
-// lastWords is how long a stream may stay open after its command has ended. Only a process that outlives the command
-// can hold it open, and nothing that one says belongs to the command.
-const lastWords = 200 * time.Millisecond
+// drainTimeout is how long a stream may stay open after its command has ended. Only a process that outlives the command
+// can hold it open, and what that one writes does not belong to the command.
+const drainTimeout = 200 * time.Millisecond
 
 // finish waits until everything is read that was written before the command ended.
 func (p *pump) finish() {
-	_ = p.from.SetReadDeadline(time.Now().Add(lastWords))
+	_ = p.from.SetReadDeadline(time.Now().Add(drainTimeout))
 	<-p.done
 }
 
@@ -140,7 +140,7 @@ func (p *pump) drain(buffer []byte) {
 	})
 }
 
-// closeInput tells the command that no more input comes. On a terminal the end of input is a character.
+// closeInput ends the command's input. On a terminal the end of input is a character.
 func (s *streams) closeInput() {
 	if s.tty != nil {
 		_, _ = s.tty.Write([]byte{4})

@@ -28,7 +28,7 @@ func openTerminal() (ours, theirs *os.File, err error) {
 	return ours, os.NewFile(peer, "terminal"), nil
 }
 
-// setSize tells a terminal the size of the window it is shown in.
+// setSize sets a terminal's size to that of the window it is shown in.
 func setSize(terminal *os.File, width, height uint16) error {
 	raw, err := terminal.SyscallConn()
 	if err != nil {

@@ -20,7 +20,8 @@ type world struct {
 	dir string
 }
 
-const patient = 30 * time.Second
+// testTimeout is how long a test waits for what must happen.
+const testTimeout = 30 * time.Second
 
 // newWorld starts a runtime, with the changes to its configuration that matter to the test.
 func newWorld(t testing.TB, changes ...func(*Config)) *world {
@@ -122,8 +123,8 @@ func (w *world) ended(id string) *v1.ContainerStatus {
 	w.must(err)
 	select {
 	case <-c.done:
-	case <-time.After(patient):
-		w.Fatalf("container did not end in %s; its log: %s", patient, w.log(id))
+	case <-time.After(testTimeout):
+		w.Fatalf("container did not end in %s; its log: %s", testTimeout, w.log(id))
 	}
 	return c.status()
 }
@@ -174,14 +175,14 @@ func (w *world) logged(id, text string) {
 // eventually polls until the condition holds.
 func (w *world) eventually(condition func() bool, what string) {
 	w.Helper()
-	deadline := time.After(patient)
+	deadline := time.After(testTimeout)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for !condition() {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			w.Fatalf("not within %s: %s", patient, what)
+			w.Fatalf("not within %s: %s", testTimeout, what)
 		}
 	}
 }

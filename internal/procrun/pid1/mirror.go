@@ -8,12 +8,12 @@ import (
 	"syscall"
 )
 
-// stage is an existing directory on which a file system can be prepared before it is moved to its place. One of
-// /proc's serves, as no volume ever covers it.
-const stage = "/proc/tty"
+// staging is an existing directory on which a file system can be prepared before it is moved to its place. It is one of
+// /proc's, as no volume ever covers it.
+const staging = "/proc/tty"
 
-// noise tells the devices of a machine that no container needs and that would only make a mirrored /dev large.
-func noise(device string) bool {
+// unneeded reports whether a device is one that no container needs and that would only make a mirrored /dev large.
+func unneeded(device string) bool {
 	for _, kind := range []string{"tty", "vcs", "loop", "ram"} {
 		if strings.HasPrefix(device, kind) && device != "tty" && device != "loop-control" {
 			return true
@@ -34,22 +34,22 @@ func (v *View) mirror(dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := syscall.Mount("tmpfs", stage, "tmpfs", 0, "mode=0755"); err != nil {
+	if err := syscall.Mount("tmpfs", staging, "tmpfs", 0, "mode=0755"); err != nil {
 		return err
 	}
 	// Unbindable while it is filled: a copy of a directory above it must not hold the half-made mirror itself.
-	if err := syscall.Mount("", stage, "", syscall.MS_UNBINDABLE, ""); err != nil {
+	if err := syscall.Mount("", staging, "", syscall.MS_UNBINDABLE, ""); err != nil {
 		return err
 	}
 	for _, entry := range entries {
-		if dir == "/dev" && noise(entry.Name()) {
+		if dir == "/dev" && unneeded(entry.Name()) {
 			continue
 		}
 		if err := show(dir, entry); err != nil && !inaccessible(err) {
 			return err
 		}
 	}
-	if err := os.Chmod(stage, info.Mode()); err != nil {
+	if err := os.Chmod(staging, info.Mode()); err != nil {
 		return err
 	}
 	v.made[dir] = true
@@ -59,7 +59,7 @@ func (v *View) mirror(dir string) error {
 	return moveOnto(dir)
 }
 
-// inaccessible tells whether an entry could not be shown because it is gone or nobody can get at it: the mirror then has
+// inaccessible reports whether an entry could not be shown because it is gone or nobody can get at it: the mirror then has
 // an empty one.
 func inaccessible(err error) bool {
 	for _, reason := range []error{fs.ErrNotExist, fs.ErrPermission, syscall.ENOTCONN, syscall.EIO, syscall.ESTALE, syscall.ENODEV} {
@@ -70,9 +70,9 @@ func inaccessible(err error) bool {
 	return false
 }
 
-// show makes the entry of dir appear on the stage.
+// show makes the entry of dir appear on staging.
 func show(dir string, entry fs.DirEntry) error {
-	original, image := join(dir, entry.Name()), join(stage, entry.Name())
+	original, image := join(dir, entry.Name()), join(staging, entry.Name())
 	switch {
 	case entry.Type()&fs.ModeSymlink != 0:
 		target, err := os.Readlink(original)
@@ -97,15 +97,15 @@ func show(dir string, entry fs.DirEntry) error {
 	return syscall.Mount(original, image, "", syscall.MS_BIND|syscall.MS_REC, "")
 }
 
-// moveOnto moves what is on the stage over dir. Nothing can cover the root: it is exchanged.
+// moveOnto moves what is on staging over dir. Nothing can cover the root: it is exchanged.
 func moveOnto(dir string) error {
-	if err := syscall.Mount("", stage, "", syscall.MS_PRIVATE, ""); err != nil {
+	if err := syscall.Mount("", staging, "", syscall.MS_PRIVATE, ""); err != nil {
 		return err
 	}
 	if dir != "/" {
-		return syscall.Mount(stage, dir, "", syscall.MS_MOVE, "")
+		return syscall.Mount(staging, dir, "", syscall.MS_MOVE, "")
 	}
-	if err := os.Chdir(stage); err != nil {
+	if err := os.Chdir(staging); err != nil {
 		return err
 	}
 	if err := syscall.PivotRoot(".", "."); err != nil {
@@ -117,7 +117,7 @@ func moveOnto(dir string) error {
 	return os.Chdir("/")
 }
 
-// volatile tells whether what is written to dir is gone with the machine's next start anyway.
+// volatile reports whether what is written to dir is gone with the machine's next start anyway.
 func volatile(dir string) bool {
 	const tmpfs = 0x01021994
 	var st syscall.Statfs_t

@@ -87,9 +87,9 @@ func mountSetattr(dir int, path string, recursive bool) error {
 // kernelFileSystems mounts the file systems that show the container's own namespaces. A new one is refused where the
 // machine's is partly hidden; the machine's /sys then has to do, while a foreign /proc would be useless.
 func (v *View) kernelFileSystems() error {
-	if err := syscall.Mount("sysfs", stage, "sysfs", v.flagsOf("/sys"), ""); err == nil {
-		_ = syscall.Mount("/sys/fs/cgroup", stage+"/fs/cgroup", "", syscall.MS_BIND|syscall.MS_REC, "")
-		if err := syscall.Mount(stage, "/sys", "", syscall.MS_MOVE, ""); err != nil {
+	if err := syscall.Mount("sysfs", staging, "sysfs", v.flagsOf("/sys"), ""); err == nil {
+		_ = syscall.Mount("/sys/fs/cgroup", staging+"/fs/cgroup", "", syscall.MS_BIND|syscall.MS_REC, "")
+		if err := syscall.Mount(staging, "/sys", "", syscall.MS_MOVE, ""); err != nil {
 			return fmt.Errorf("mounting /sys: %w", err)
 		}
 	}

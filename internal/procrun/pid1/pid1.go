@@ -48,12 +48,12 @@ type Spec struct {
 	KillOrphans bool
 }
 
-// User is whom the command runs as.
+// User is the user that the command runs as.
 type User struct {
 	UID, GID uint32
 	Groups   []uint32
 	// Mapped says that the command sees itself as UID and GID through a user namespace of its own, without becoming
-	// another user: an ordinary user has only himself.
+	// another user: an ordinary user can become nobody else.
 	Mapped bool
 }
 

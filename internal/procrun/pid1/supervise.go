@@ -27,7 +27,7 @@ func supervise(spec Spec, control, status *os.File) int {
 		return failure.ExitCode
 	}
 	_ = status.Close()
-	letGoOfStreams()
+	closeOwnStreams()
 	go func() {
 		for s := range signals {
 			if main != 0 {
@@ -79,8 +79,8 @@ func forwarded() []os.Signal {
 	return all
 }
 
-// letGoOfStreams points this process's own streams at /dev/null, so that they close when the command closes them.
-func letGoOfStreams() {
+// closeOwnStreams points this process's own streams at /dev/null, so that they close when the command closes them.
+func closeOwnStreams() {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return

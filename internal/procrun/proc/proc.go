@@ -15,10 +15,10 @@ type Process struct {
 	Stat []string
 }
 
-// Dead tells whether it has ended and only waits for its parent to look.
+// Dead reports whether it has ended and only waits to be reaped.
 func (p Process) Dead() bool { return p.Stat[0] == "Z" || p.Stat[0] == "X" }
 
-// Start tells it from a later process of the same number.
+// Start distinguishes it from a later process of the same number.
 func (p Process) Start() string { return p.Stat[19] }
 
 // Read reads one process.

@@ -30,7 +30,7 @@ func (l Launched) Megabytes() float64 { return l.Memory / 1e6 }
 // bareServer is the variable that makes the test binary an API server with its data in the directory that it names.
 const bareServer = "TRAINYARD_TEST_BARE_SERVER"
 
-// serveBare is the life of a bare API server: it says when it is ready and stays until its input ends.
+// serveBare runs a bare API server: it says when it is ready and runs until its input ends.
 func serveBare(dir string) {
 	api, err := cluster.StartAPI(context.Background(), cluster.APIOptions{Dir: dir})
 	if err != nil {
@@ -43,9 +43,9 @@ func serveBare(dir string) {
 	os.Exit(0)
 }
 
-// StartBare starts a bare kube-apiserver with its etcd from nothing, in a process of its own: what benches measure against. It is
-// left alone for a while before its memory is read.
-func StartBare(b *testing.B, settling time.Duration) Launched {
+// StartBare starts a bare kube-apiserver with its etcd from nothing, in a process of its own: what benches measure against. It
+// idles for idleTime before its memory is read.
+func StartBare(b *testing.B, idleTime time.Duration) Launched {
 	b.Helper()
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), bareServer+"="+b.TempDir())
@@ -65,7 +65,7 @@ func StartBare(b *testing.B, settling time.Duration) Launched {
 		b.Fatalf("the API server has ended: %v", cmd.Wait())
 	}
 	l := Launched{Ready: time.Since(began)}
-	<-time.After(settling)
+	<-time.After(idleTime)
 	l.Memory = MemoryOf(cmd.Process.Pid)
 	_ = in.Close()
 	if err := cmd.Wait(); err != nil {
@@ -108,5 +108,5 @@ func Met(ok bool) string {
 	return "MISSED"
 }
 
-// Tell prints a bench's result for a person.
-func Tell(format string, args ...any) { fmt.Printf("\n# "+format+"\n", args...) }
+// Report prints a bench's result for a person.
+func Report(format string, args ...any) { fmt.Printf("\n# "+format+"\n", args...) }

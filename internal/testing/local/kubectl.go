@@ -27,7 +27,7 @@ func CLI(args ...string) *exec.Cmd {
 	return &exec.Cmd{Path: "/proc/self/exe", Args: append([]string{cliName}, args...)}
 }
 
-// Try runs kubectl and tells how it ended.
+// Try runs kubectl and returns how it ended.
 func (w *World) Try(stdin string, args ...string) Outcome {
 	w.Helper()
 	cmd := w.Command(args...)

@@ -33,8 +33,8 @@ import (
 // cliName is what the test binary is called when it is to be the command line.
 const cliName = "trainyard-test"
 
-// Patience is how long a test waits for what must happen. It says nothing of speed: the machines are slow and shared.
-const Patience = 4 * time.Minute
+// Timeout is how long a test waits for what must happen. It is generous: the machines are slow and shared.
+const Timeout = 4 * time.Minute
 
 // Main runs a package's tests and stops the cluster that they used.
 func Main(m *testing.M, addons ...cluster.Addon) {
@@ -186,11 +186,11 @@ func namespaceName(t testing.TB) string {
 	return name[:min(len(name), 40)] + "-"
 }
 
-// Eventually waits until check finds nothing to complain about.
+// Eventually waits until check returns no error.
 func (w *World) Eventually(what string, check func() error) {
 	w.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(context.Background(), 100*time.Millisecond, Patience, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(context.Background(), 100*time.Millisecond, Timeout, true, func(context.Context) (bool, error) {
 		last = check()
 		return last == nil, nil
 	})

@@ -6,7 +6,7 @@ import (
 	"github.com/trainyard/trainyard/internal/procrun/proc"
 )
 
-// Process is a process of this machine. Its start tells it from a later one of the same number.
+// Process is a process of this machine. Its start distinguishes it from a later one of the same number.
 type Process struct {
 	Pid   int
 	Start string
@@ -18,7 +18,7 @@ func Below(root int) []Process {
 	var found []Process
 	for _, p := range proc.ReadAll().Below(root) {
 		if !p.Dead() {
-			found = append(found, known(p))
+			found = append(found, process(p))
 		}
 	}
 	return found
@@ -30,12 +30,12 @@ func ProcessAt(pid int) Process {
 	if !exists {
 		return Process{}
 	}
-	return known(p)
+	return process(p)
 }
 
-func known(p proc.Process) Process { return Process{Pid: p.Pid, Start: p.Start(), Name: p.Name} }
+func process(p proc.Process) Process { return Process{Pid: p.Pid, Start: p.Start(), Name: p.Name} }
 
-// Alive tells whether a process still runs.
+// Alive reports whether a process still runs.
 func (p Process) Alive() bool {
 	now, exists := proc.Read(p.Pid)
 	return exists && !now.Dead() && now.Start() == p.Start

@@ -56,7 +56,7 @@ func (u *Up) Ready() *Up { u.Helper(); return u.Says("Ctrl-C stops it") }
 // Says waits until it has said something.
 func (u *Up) Says(words string) *Up {
 	u.Helper()
-	deadline := time.After(Patience)
+	deadline := time.After(Timeout)
 	for tick := time.NewTicker(20 * time.Millisecond); ; {
 		select {
 		case <-tick.C:
@@ -91,7 +91,7 @@ func (u *Up) Wait() int {
 	u.Helper()
 	select {
 	case <-u.ended:
-	case <-time.After(Patience):
+	case <-time.After(Timeout):
 		u.Fatalf("`trainyard up` does not end:\n%s", u.Output())
 	}
 	return u.cmd.ProcessState.ExitCode()
