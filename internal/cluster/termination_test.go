@@ -131,8 +131,8 @@ func TestPostStartHook(t *testing.T) {
 	})
 }
 
-// Who cuts a pod's time to end short, or takes it away altogether, means its processes.
-func TestAPodThatIsHurriedEnds(t *testing.T) {
+// A shorter grace period, or none, applies to the processes of a pod that is already being deleted.
+func TestShorterGracePeriodKillsThePod(t *testing.T) {
 	t.Parallel()
 	w := local.New(t)
 	for name, args := range map[string][]string{
