@@ -183,7 +183,7 @@ func (p *pass) deleteJob(ctx context.Context) error {
 	if err := p.delete(ctx, p.obj, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
 		return err
 	}
-	p.metrics.Tell(p.manifest.Job.Namespace, p.kind.Framework(), job.Metric{Name: job.JobsDeleted})
+	p.metrics.Record(p.manifest.Job.Namespace, p.kind.Framework(), job.Metric{Name: job.JobsDeleted})
 	return nil
 }
 

@@ -77,7 +77,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil || !recorded {
 		return reconcile.Result{RequeueAfter: soon}, err
 	}
-	events.Tell(r.recorder, p.obj, decision)
+	events.Record(r.recorder, p.obj, decision)
 	p.count(decision.Metrics)
 	refused, err := p.act(ctx, decision)
 	if err != nil {
@@ -123,7 +123,7 @@ func (p *pass) next(d job.Decision, later time.Duration, refused bool) time.Dura
 func (p *pass) count(told []job.Metric) {
 	for _, m := range told {
 		if m.Name != job.JobsDeleted {
-			p.metrics.Tell(p.manifest.Job.Namespace, p.kind.Framework(), m)
+			p.metrics.Record(p.manifest.Job.Namespace, p.kind.Framework(), m)
 		}
 	}
 }

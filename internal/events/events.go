@@ -1,5 +1,5 @@
-// Package events tells a job's user what happened to it, as Kubernetes events on the job. The sentences come with the
-// engine's decisions; here they are only passed on.
+// Package events records what happened to a job as Kubernetes events on it. The messages come from the engine's decisions
+// unchanged.
 package events
 
 import (
@@ -12,12 +12,13 @@ import (
 	"github.com/trainyard/trainyard/internal/job"
 )
 
-// longest is what the API server allows a note to be.
-const longest = 1024
+// maxNoteLength is the API server's limit.
+const maxNoteLength = 1024
 
-// Tell records what a decision says happened, but for routine. The recorder takes two events of one reason and action for one that is
-// repeated, so the action carries the number of the run and of the edit: the second restart is not the first, nor the second scaling.
-func Tell(recorder events.EventRecorder, regarding runtime.Object, d job.Decision) {
+// Record records the events of a decision that are not routine. The recorder merges two events with the same reason and action into
+// one, so the action includes the numbers of the attempt, of the restarts and of the edit: a second restart, or a second scaling, is
+// an event of its own.
+func Record(recorder events.EventRecorder, regarding runtime.Object, d job.Decision) {
 	for _, e := range d.Events {
 		if e.Routine {
 			continue
@@ -28,8 +29,8 @@ func Tell(recorder events.EventRecorder, regarding runtime.Object, d job.Decisio
 		}
 		action := fmt.Sprintf("Run%d.%d.%d", d.Status.Attempt, d.Status.Retries+d.Status.Disruptions, d.Status.ObservedGeneration)
 		note := e.Message
-		if len(note) > longest {
-			note = note[:longest-3] + "..."
+		if len(note) > maxNoteLength {
+			note = note[:maxNoteLength-3] + "..."
 		}
 		recorder.Eventf(regarding, nil, kind, e.Reason, action, "%s", note)
 	}

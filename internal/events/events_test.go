@@ -10,17 +10,17 @@ import (
 	"github.com/trainyard/trainyard/internal/job"
 )
 
-func TestTell(t *testing.T) {
+func TestRecord(t *testing.T) {
 	recorder := events.NewFakeRecorder(10)
-	Tell(recorder, &corev1.Pod{}, job.Decision{Events: []job.Event{
+	Record(recorder, &corev1.Pod{}, job.Decision{Events: []job.Event{
 		{Reason: "PyTorchJobCreated", Message: "PyTorchJob demo is created.", Routine: true},
 		{Reason: "PyTorchJobRunning", Message: "PyTorchJob demo is running 100% well."},
 		{Reason: "PyTorchJobFailed", Message: strings.Repeat("x", 2000), Warning: true},
 	}})
 	if got, want := <-recorder.Events, "Normal PyTorchJobRunning PyTorchJob demo is running 100% well."; got != want {
-		t.Errorf("told %q, want %q", got, want)
+		t.Errorf("recorded %q, want %q", got, want)
 	}
-	if got := <-recorder.Events; !strings.HasPrefix(got, "Warning PyTorchJobFailed xxx") || len(got) > longest+len("Warning PyTorchJobFailed ") {
-		t.Errorf("told %d bytes: %.40s", len(got), got)
+	if got := <-recorder.Events; !strings.HasPrefix(got, "Warning PyTorchJobFailed xxx") || len(got) > maxNoteLength+len("Warning PyTorchJobFailed ") {
+		t.Errorf("recorded %d bytes: %.40s", len(got), got)
 	}
 }

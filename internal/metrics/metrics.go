@@ -1,5 +1,5 @@
-// Package metrics counts what becomes of jobs, for those who look after many. The counters bear the names that Training
-// Operator 1.9 gave them; the histograms are ours.
+// Package metrics counts what happens to jobs, for those who operate a cluster. The counters have the names of Training
+// Operator 1.9; the histograms are ours.
 package metrics
 
 import (
@@ -11,7 +11,7 @@ import (
 // labels of every metric: the job's namespace, and pytorch, tensorflow or trainjob.
 var labels = []string{"job_namespace", "framework"}
 
-// Metrics are all numbers the engine keeps. They move only after what they count was recorded.
+// Metrics are the counters and histograms of all jobs. They change only after the status that they count was written.
 type Metrics struct {
 	counters   map[job.MetricName]*prometheus.CounterVec
 	histograms map[job.MetricName]*prometheus.HistogramVec
@@ -46,9 +46,9 @@ func New(registry prometheus.Registerer) (*Metrics, error) {
 	return m, nil
 }
 
-// Tell adds what a decision counted and measured.
-func (m *Metrics) Tell(namespace, framework string, told ...job.Metric) {
-	for _, metric := range told {
+// Record adds the metrics of a decision.
+func (m *Metrics) Record(namespace, framework string, recorded ...job.Metric) {
+	for _, metric := range recorded {
 		if c, ok := m.counters[metric.Name]; ok {
 			c.WithLabelValues(namespace, framework).Inc()
 		}

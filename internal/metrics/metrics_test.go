@@ -29,13 +29,13 @@ func gather(t *testing.T, registry *prometheus.Registry) map[string]*dto.Metric 
 	return all
 }
 
-func TestTell(t *testing.T) {
+func TestRecord(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	m, err := New(registry)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.Tell("team", "pytorch", job.Metric{Name: job.JobsCreated}, job.Metric{Name: job.JobsRestarted}, job.Metric{Name: job.JobsRestarted},
+	m.Record("team", "pytorch", job.Metric{Name: job.JobsCreated}, job.Metric{Name: job.JobsRestarted}, job.Metric{Name: job.JobsRestarted},
 		job.Metric{Name: job.TimeToRunning, Seconds: 1.5})
 	got := gather(t, registry)
 	for name, want := range map[string]float64{

@@ -7,9 +7,9 @@ type State struct {
 	Namespace, Framework, State string
 }
 
-// States is the gauge of jobs by state. It counts afresh whenever it is read, so that it cannot drift.
+// States is the gauge of jobs by state. It counts again whenever it is read, so it cannot drift.
 type States struct {
-	// List names the present jobs.
+	// List returns the existing jobs.
 	List func() []State
 }
 
