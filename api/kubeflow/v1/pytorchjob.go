@@ -20,6 +20,12 @@ const (
 	PyTorchPort int32 = 23456
 )
 
+// PyTorchLayout is how a PyTorchJob is written.
+var PyTorchLayout = Layout{
+	Kind: PyTorchJobKind, ReplicaSpecs: "pytorchReplicaSpecs", Roles: []ReplicaType{PyTorchMaster, PyTorchWorker},
+	Container: PyTorchContainer, PortName: PyTorchPortName, Port: PyTorchPort, RestartPolicy: RestartPolicyOnFailure,
+}
+
 // PyTorchJob is a distributed PyTorch training.
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=pytorchjobs,singular=pytorchjob
@@ -173,4 +179,44 @@ type PyTorchJobList struct {
 
 	// Items is the jobs.
 	Items []PyTorchJob `json:"items"`
+}
+
+// Parts are what jobs of every kind have.
+func (job *PyTorchJob) Parts() Parts {
+	spec := &job.Spec
+	return Parts{PyTorchLayout, &spec.RunPolicy, &spec.FlatPolicy, &spec.PyTorchReplicaSpecs, &job.Status}
+}
+
+// SetDefaults fills in what the manifest leaves out; see Job.
+func (job *PyTorchJob) SetDefaults() {
+	job.Parts().setDefaults()
+	spec := &job.Spec
+	if worker := spec.PyTorchReplicaSpecs[PyTorchWorker]; spec.ElasticPolicy != nil && worker != nil {
+		spec.ElasticPolicy.setDefaults(*worker.Replicas)
+	}
+	if spec.NprocPerNode == nil && !spec.ElasticPolicy.setsProcesses() {
+		spec.NprocPerNode = new("auto")
+	}
+}
+
+// setsProcesses tells whether the processes of each pod are counted in their old place.
+func (elastic *ElasticPolicy) setsProcesses() bool {
+	return elastic != nil && elastic.NProcPerNode != nil && *elastic.NProcPerNode > 0
+}
+
+// setDefaults lets the range of an elastic job include the number of Workers it starts with, so that it can start.
+func (elastic *ElasticPolicy) setDefaults(workers int32) {
+	lowest, highest := workers, workers
+	if elastic.MinReplicas != nil {
+		highest = max(highest, *elastic.MinReplicas)
+	}
+	if elastic.MaxReplicas != nil {
+		lowest = min(lowest, *elastic.MaxReplicas)
+	}
+	if elastic.MinReplicas == nil {
+		elastic.MinReplicas = new(lowest)
+	}
+	if elastic.MaxReplicas == nil {
+		elastic.MaxReplicas = new(highest)
+	}
 }

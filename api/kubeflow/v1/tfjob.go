@@ -25,6 +25,12 @@ const (
 	TFPort int32 = 2222
 )
 
+// TFLayout is how a TFJob is written.
+var TFLayout = Layout{
+	Kind: TFJobKind, ReplicaSpecs: "tfReplicaSpecs", Roles: []ReplicaType{TFChief, TFMaster, TFPS, TFWorker, TFEvaluator},
+	Container: TFContainer, PortName: TFPortName, Port: TFPort, RestartPolicy: RestartPolicyNever,
+}
+
 // TFJob is a distributed TensorFlow training.
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=tfjobs,singular=tfjob
@@ -103,4 +109,18 @@ type TFJobList struct {
 
 	// Items is the jobs.
 	Items []TFJob `json:"items"`
+}
+
+// Parts are what jobs of every kind have.
+func (job *TFJob) Parts() Parts {
+	spec := &job.Spec
+	return Parts{TFLayout, &spec.RunPolicy, &spec.FlatPolicy, &spec.TFReplicaSpecs, &job.Status}
+}
+
+// SetDefaults fills in what the manifest leaves out; see Job.
+func (job *TFJob) SetDefaults() {
+	job.Parts().setDefaults()
+	if job.Spec.SuccessPolicy == nil {
+		job.Spec.SuccessPolicy = new(SuccessPolicyDefault)
+	}
 }
