@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -77,8 +78,8 @@ func whyNot(docs []*document.Document) string {
 		case kind != nil:
 			return fmt.Sprintf("%s is in %s, not in %s: correct it", gvk.Kind, kind.GroupVersion(), gvk.GroupVersion())
 		case gvk.Group == kubeflowv1.GroupVersion.Group:
-			return gvk.Kind + " is not served: the kinds that are converted are PyTorchJob and TFJob"
+			return fmt.Sprintf("%s is not served: the kinds that are converted are %s", gvk.Kind, strings.Join(conversion.Kinds(), ", "))
 		}
 	}
-	return "it has no PyTorchJob and no TFJob"
+	return "it has no job of the kinds that are converted: " + strings.Join(conversion.Kinds(), ", ")
 }

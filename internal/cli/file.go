@@ -98,7 +98,7 @@ func badFile(err error) error {
 // jobOfFile is a job of a file, read by its kind.
 type jobOfFile struct {
 	*document.Document
-	kind kinds.Kind
+	kind kinds.Adapter
 	*manifest.Manifest
 }
 
@@ -138,7 +138,7 @@ func jobsAmong(ctx context.Context, file string, docs []*document.Document, refu
 }
 
 // kindOf is the kind of a document, nil if it is no training job.
-func kindOf(doc *document.Document) kinds.Kind { return kinds.Of(doc.Object.GroupVersionKind()) }
+func kindOf(doc *document.Document) kinds.Adapter { return kinds.Of(doc.Object.GroupVersionKind()) }
 
 func kindNames() []string {
 	var names []string
@@ -148,7 +148,7 @@ func kindNames() []string {
 	return names
 }
 
-func readJob(doc *document.Document, kind kinds.Kind, file []*document.Document) (jobOfFile, error) {
+func readJob(doc *document.Document, kind kinds.Adapter, file []*document.Document) (jobOfFile, error) {
 	obj := kind.New()
 	wrong := func(err error) (jobOfFile, error) {
 		return jobOfFile{}, &document.Error{File: doc.File, Line: doc.Node.Line, Err: err}

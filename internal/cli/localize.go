@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
+	"github.com/trainyard/trainyard/internal/kinds"
+	"github.com/trainyard/trainyard/internal/kinds/kubeflow"
 )
 
 // localize lets the containers of a job run as if typed here: in this directory, with this shell's programs. A cluster that
@@ -21,27 +23,33 @@ func localize(obj *unstructured.Unstructured) error {
 	if obj.GetKind() == trainer.TrainJobKind {
 		return localizeSteps(obj, dir)
 	}
-	for _, field := range []string{"pytorchReplicaSpecs", "tfReplicaSpecs"} {
-		roles, _, _ := unstructured.NestedMap(obj.Object, "spec", field)
-		for role := range roles {
-			at := []string{"spec", field, role, "template", "spec", "containers"}
-			containers, _, _ := unstructured.NestedSlice(obj.Object, at...)
-			for i := range containers {
-				if c, ok := containers[i].(map[string]any); ok {
-					settle(c, dir)
-				}
+	if kind, ok := kinds.Of(obj.GroupVersionKind()).(kubeflow.Kind); ok {
+		return localizeRoles(obj, kind.Layout.ReplicaSpecs, dir)
+	}
+	return nil
+}
+
+// localizeRoles gives the containers of every role this shell's programs and directory.
+func localizeRoles(obj *unstructured.Unstructured, field, dir string) error {
+	roles, _, _ := unstructured.NestedMap(obj.Object, "spec", field)
+	for role := range roles {
+		at := []string{"spec", field, role, "template", "spec", "containers"}
+		containers, _, _ := unstructured.NestedSlice(obj.Object, at...)
+		for i := range containers {
+			if c, ok := containers[i].(map[string]any); ok {
+				localizeContainer(c, dir)
 			}
-			if len(containers) > 0 {
-				if err := unstructured.SetNestedSlice(obj.Object, containers, at...); err != nil {
-					return fmt.Errorf("setting the working directory: %w", err)
-				}
+		}
+		if len(containers) > 0 {
+			if err := unstructured.SetNestedSlice(obj.Object, containers, at...); err != nil {
+				return fmt.Errorf("setting the working directory: %w", err)
 			}
 		}
 	}
 	return nil
 }
 
-func settle(container map[string]any, dir string) {
+func localizeContainer(container map[string]any, dir string) {
 	if container["workingDir"] == nil {
 		container["workingDir"] = dir
 	}

@@ -118,7 +118,7 @@ func untilSignal(ctx context.Context, signals chan os.Signal) (context.Context, 
 }
 
 // objects are what is to be submitted, the job last, and the job's kind.
-func (r *running) objects(cmd *cobra.Command, command []string) ([]*unstructured.Unstructured, kinds.Kind, error) {
+func (r *running) objects(cmd *cobra.Command, command []string) ([]*unstructured.Unstructured, kinds.Adapter, error) {
 	switch {
 	case r.file == "" && len(command) == 0:
 		return nil, nil, usageError{errors.New("nothing to run: use `trainyard run -- python train.py` or `trainyard run -f job.yaml`")}
@@ -134,7 +134,7 @@ func (r *running) objects(cmd *cobra.Command, command []string) ([]*unstructured
 		if err := r.known(command[0]); err != nil && !r.dryRun && !r.named() {
 			return nil, nil, err
 		}
-		return []*unstructured.Unstructured{job}, pytorch.Kind{}, acceptable(cmd.Context(), job)
+		return []*unstructured.Unstructured{job}, pytorch.Kind, acceptable(cmd.Context(), job)
 	}
 	if flag := r.given(cmd); flag != "" {
 		return nil, nil, usageError{fmt.Errorf("--%s is for a command: with -f the manifest says it", flag)}
@@ -143,7 +143,7 @@ func (r *running) objects(cmd *cobra.Command, command []string) ([]*unstructured
 }
 
 // objectsOf are the objects of a file with one job in it, the job last.
-func objectsOf(cmd *cobra.Command, file string) ([]*unstructured.Unstructured, kinds.Kind, error) {
+func objectsOf(cmd *cobra.Command, file string) ([]*unstructured.Unstructured, kinds.Adapter, error) {
 	docs, err := readFile(cmd, file)
 	if err != nil {
 		return nil, nil, err

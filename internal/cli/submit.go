@@ -49,7 +49,7 @@ func (r *running) submitOnly(cmd *cobra.Command) error {
 }
 
 // submit gives the objects to the cluster. A finished job of the same name makes room.
-func (r *running) submit(ctx context.Context, y *yard.Yard, kind kinds.Kind, objects []*unstructured.Unstructured) (*yard.Job, error) {
+func (r *running) submit(ctx context.Context, y *yard.Yard, kind kinds.Adapter, objects []*unstructured.Unstructured) (*yard.Job, error) {
 	job := objects[len(objects)-1]
 	if r.local {
 		if err := localize(job); err != nil {
@@ -84,7 +84,7 @@ func (r *running) submit(ctx context.Context, y *yard.Yard, kind kinds.Kind, obj
 }
 
 // create submits a job. One that is being created when ctx ends is waited for a little, so that it is not left to itself.
-func create(ctx context.Context, y *yard.Yard, kind kinds.Kind, job *unstructured.Unstructured) (*yard.Job, error) {
+func create(ctx context.Context, y *yard.Yard, kind kinds.Adapter, job *unstructured.Unstructured) (*yard.Job, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -95,7 +95,7 @@ func create(ctx context.Context, y *yard.Yard, kind kinds.Kind, job *unstructure
 }
 
 // makeRoom deletes a finished job, and waits until it is gone.
-func makeRoom(ctx context.Context, y *yard.Yard, kind kinds.Kind, name string) error {
+func makeRoom(ctx context.Context, y *yard.Yard, kind kinds.Adapter, name string) error {
 	old, err := y.Find(ctx, strings.ToLower(kind.Name())+"/"+name)
 	if errors.Is(err, yard.ErrNotFound) {
 		return nil

@@ -13,6 +13,8 @@ import (
 
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
 	"github.com/trainyard/trainyard/internal/document"
+	"github.com/trainyard/trainyard/internal/kinds"
+	"github.com/trainyard/trainyard/internal/kinds/kubeflow"
 )
 
 // versions are those whose layout is known.
@@ -20,18 +22,6 @@ var versions = []string{"kubeflow.org/v1", "kubeflow.org/v1beta2", "kubeflow.org
 
 // policies are the fields that moved from spec to spec.runPolicy, in the order in which they are written there.
 var policies = []string{"cleanPodPolicy", "ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit"}
-
-// kind is where a kind has its roles, and what they are called.
-type kind struct {
-	rolesAt string
-	roles   []kubeflowv1.ReplicaType
-}
-
-var kinds = map[string]kind{
-	kubeflowv1.PyTorchJobKind: {"pytorchReplicaSpecs", []kubeflowv1.ReplicaType{kubeflowv1.PyTorchMaster, kubeflowv1.PyTorchWorker}},
-	kubeflowv1.TFJobKind: {"tfReplicaSpecs", []kubeflowv1.ReplicaType{
-		kubeflowv1.TFChief, kubeflowv1.TFMaster, kubeflowv1.TFPS, kubeflowv1.TFWorker, kubeflowv1.TFEvaluator}},
-}
 
 // Note is something a person should know of a conversion.
 type Note struct {
@@ -47,8 +37,25 @@ type converter struct {
 
 // Converts tells whether an object is one that can be converted.
 func Converts(doc *document.Document) bool {
-	_, known := kinds[doc.Object.GetKind()]
-	return known && doc.Object.GroupVersionKind().Group == kubeflowv1.GroupVersion.Group
+	_, known := layout(doc)
+	return known
+}
+
+// layout is how jobs of a document's kind are written, known where that is a kubeflow.org kind.
+func layout(doc *document.Document) (l kubeflowv1.Layout, known bool) {
+	kind, known := kinds.Of(doc.Object.GroupVersionKind()).(kubeflow.Kind)
+	return kind.Layout, known
+}
+
+// Kinds are the names of the kinds that can be converted.
+func Kinds() []string {
+	var names []string
+	for _, kind := range kinds.All {
+		if kind, ok := kind.(kubeflow.Kind); ok {
+			names = append(names, kind.Name())
+		}
+	}
+	return names
 }
 
 // leave says of a job of another kind that it is left as it is. Of other objects that goes without saying.
@@ -62,15 +69,15 @@ func (c *converter) leave() []Note {
 // ToV1 rewrites an object in place and tells what it did. Objects that are not converted are left as they are.
 func ToV1(doc *document.Document) ([]Note, error) {
 	c := &converter{doc: doc}
-	if !Converts(doc) {
+	l, known := layout(doc)
+	if !known {
 		return c.leave(), nil
 	}
-	k := kinds[doc.Object.GetKind()]
 	if !slices.Contains(versions, doc.Object.GetAPIVersion()) {
 		return nil, c.refuse("apiVersion", "the layout of %s is not known: those of %s are", doc.Object.GetAPIVersion(), strings.Join(versions, ", "))
 	}
-	unfold(doc.Node, k.rolesAt)
-	if err := c.convert(k); err != nil {
+	unfold(doc.Node, l.ReplicaSpecs)
+	if err := c.convert(l); err != nil {
 		return nil, err
 	}
 	slices.SortStableFunc(c.notes, func(a, b Note) int { return a.Line - b.Line })
@@ -91,7 +98,7 @@ func (c *converter) reread() error {
 	return nil
 }
 
-func (c *converter) convert(k kind) error {
+func (c *converter) convert(l kubeflowv1.Layout) error {
 	spec := get(c.doc.Node, "spec")
 	if spec == nil || spec.Kind != yaml.MappingNode {
 		return c.refuse("", "the job has no spec: add it")
@@ -108,8 +115,8 @@ func (c *converter) convert(k kind) error {
 		return err
 	}
 	c.moveProcesses(spec)
-	if roles := get(spec, k.rolesAt); roles != nil {
-		c.nameRoles(roles, k)
+	if roles := get(spec, l.ReplicaSpecs); roles != nil {
+		c.nameRoles(roles, l)
 	}
 	return nil
 }
@@ -168,15 +175,15 @@ func (c *converter) moveProcesses(spec *yaml.Node) {
 }
 
 // nameRoles gives roles their canonical names, and drops what has no effect.
-func (c *converter) nameRoles(roles *yaml.Node, k kind) {
+func (c *converter) nameRoles(roles *yaml.Node, l kubeflowv1.Layout) {
 	for i := 0; i+1 < len(roles.Content); i += 2 {
 		written := roles.Content[i].Value
-		path := "spec." + k.rolesAt + "." + written
+		path := "spec." + l.ReplicaSpecs + "." + written
 		if pod := get(get(roles.Content[i+1], "template"), "spec"); get(pod, "restartPolicy") != nil {
 			c.note(path+".template.spec.restartPolicy", "the template's restartPolicy is left out: the role's counts")
 			take(pod, "restartPolicy")
 		}
-		for _, role := range k.roles {
+		for _, role := range l.Roles {
 			if strings.EqualFold(written, string(role)) && written != string(role) {
 				c.note(path, "role %s is now %s", written, role)
 				roles.Content[i].Value = string(role)

@@ -19,6 +19,7 @@ import (
 	"github.com/trainyard/trainyard/api/naming"
 	trainerv1alpha1 "github.com/trainyard/trainyard/api/trainer/v1alpha1"
 	"github.com/trainyard/trainyard/internal/document"
+	"github.com/trainyard/trainyard/internal/manifest"
 )
 
 // ToTrainJob makes a TrainingRuntime and a TrainJob of a PyTorchJob of any layout, and tells what could not be carried over. The
@@ -154,9 +155,8 @@ func (m *mover) template() *corev1.Container {
 // restartPolicy is that of the nodes, and where it is written: the annotation's, which is for all roles, or that of the role at a
 // path.
 func (m *mover) restartPolicy(at string) (policy kubeflowv1.RestartPolicy, where string) {
-	switch all := kubeflowv1.RestartPolicy(m.old.Annotations[kubeflowv1.AnnotationRestartPolicy]); all {
-	case kubeflowv1.RestartPolicyNever, kubeflowv1.RestartPolicyOnFailure, kubeflowv1.RestartPolicyAlways, kubeflowv1.RestartPolicyExitCode:
-		return all, "metadata.annotations." + kubeflowv1.AnnotationRestartPolicy
+	if all := manifest.RestartPolicy(m.old.Annotations); all != "" {
+		return kubeflowv1.RestartPolicy(all), "metadata.annotations." + kubeflowv1.AnnotationRestartPolicy
 	}
 	master, worker := m.defaulted.Spec.PyTorchReplicaSpecs[kubeflowv1.PyTorchMaster], m.defaulted.Spec.PyTorchReplicaSpecs[kubeflowv1.PyTorchWorker]
 	if worker == nil {

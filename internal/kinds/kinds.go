@@ -24,11 +24,21 @@ type Kind interface {
 	Read(manifest.Object) *manifest.Manifest
 	// Write puts a status into the API object that the manifest was read from.
 	Write(manifest.Object, *manifest.Manifest, job.Status)
-	// Suspend edits an API object so that its job stands still, or goes on.
+}
+
+// Tools is what the command line asks of a kind besides.
+type Tools interface {
+	// Suspend edits an API object so that its job is suspended, or resumed.
 	Suspend(obj manifest.Object, suspend bool)
 	// Resize edits an API object so that a role has n replicas, the role that trains where none is named, and returns how the
-	// object names the role. It is not ok where there is no such role, or the object has no say in its size.
+	// object names the role. It is not ok where there is no such role, or the object does not say its size.
 	Resize(obj manifest.Object, role string, n int32) (name string, ok bool)
+}
+
+// Adapter is a kind with everything that is asked of it.
+type Adapter interface {
+	Kind
+	Tools
 }
 
 // Based is a kind whose jobs are made from another object, as TrainJobs are from their runtime. The engine brings that object
@@ -44,10 +54,10 @@ type Based interface {
 }
 
 // All are the kinds, in the order in which they are set up.
-var All = []Kind{pytorch.Kind{}, tensorflow.Kind{}, trainjob.Kind{}}
+var All = []Adapter{pytorch.Kind, tensorflow.Kind, trainjob.Kind{}}
 
 // Of is the kind of an object in whatever version, nil if it is no job of ours.
-func Of(object schema.GroupVersionKind) Kind {
+func Of(object schema.GroupVersionKind) Adapter {
 	if kind := named(object.Kind); kind != nil && kind.GroupVersion().Group == object.Group {
 		return kind
 	}
@@ -55,14 +65,14 @@ func Of(object schema.GroupVersionKind) Kind {
 }
 
 // Misplaced is the kind that has an object's name in another group, nil where the object is in its own.
-func Misplaced(object schema.GroupVersionKind) Kind {
+func Misplaced(object schema.GroupVersionKind) Adapter {
 	if kind := named(object.Kind); kind != nil && kind.GroupVersion().Group != object.Group {
 		return kind
 	}
 	return nil
 }
 
-func named(name string) Kind {
+func named(name string) Adapter {
 	for _, kind := range All {
 		if kind.Name() == name {
 			return kind

@@ -14,20 +14,18 @@ import (
 	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
 	"github.com/trainyard/trainyard/internal/document"
 	"github.com/trainyard/trainyard/internal/kinds"
+	"github.com/trainyard/trainyard/internal/kinds/kubeflow"
 	"github.com/trainyard/trainyard/internal/manifest"
 )
 
-// subject is what advice is about, whatever the kind.
+// subject is a kubeflow.org job, whatever its kind.
 type subject struct {
-	policy    kubeflowv1.LifecyclePolicy
-	flat      kubeflowv1.LifecyclePolicy
-	rolesAt   string
-	roles     map[kubeflowv1.ReplicaType]*kubeflowv1.ReplicaSpec
-	container string
-	restart   kubeflowv1.RestartPolicy
-	// told are the variables that differ from replica to replica.
-	told []string
+	kubeflow.Kind
+	kubeflowv1.Parts
 }
+
+// rolesAt is the path of the roles.
+func (j subject) rolesAt() string { return "spec." + j.Kind.Layout.ReplicaSpecs }
 
 // advise warns of what the API server accepts and a person may not have meant, and of what it would refuse to the operator.
 func (c *checker) advise() error {
@@ -46,46 +44,28 @@ func (c *checker) advise() error {
 	if tj, isTrainJob := obj.(*trainer.TrainJob); isTrainJob {
 		return c.adviseRuntime(kind, tj)
 	}
-	j := read(obj)
+	j := subject{kind.(kubeflow.Kind), obj.(kubeflowv1.Job).Parts()}
 	if !slices.ContainsFunc(c.lost, func(path string) bool { return !strings.Contains(path, ".template") }) {
 		c.adviseRetries(j)
 	}
 	c.adviseEnd(j)
 	c.adviseLayout(j)
-	for _, name := range slices.Sorted(maps.Keys(j.roles)) {
-		if role := j.roles[name]; role != nil {
-			c.adviseTemplate(j, fmt.Sprintf("%s.%s.template.spec", j.rolesAt, name), &role.Template.Spec)
+	for _, name := range slices.Sorted(maps.Keys(*j.ReplicaSpecs)) {
+		if role := (*j.ReplicaSpecs)[name]; role != nil {
+			c.adviseTemplate(j, fmt.Sprintf("%s.%s.template.spec", j.rolesAt(), name), &role.Template.Spec)
 		}
 	}
 	if obj.GetNamespace() == "" {
 		obj.SetNamespace(metav1.NamespaceDefault)
 	}
 	return c.checkChildren(kind.Read(obj), func(role, path string, _ *corev1.Pod) (*document.Document, string) {
-		for written := range j.roles {
+		for written := range *j.ReplicaSpecs {
 			if strings.EqualFold(string(written), role) {
 				role = string(written)
 			}
 		}
-		return c.doc, fmt.Sprintf("%s.%s.template.%s", j.rolesAt, role, path)
+		return c.doc, fmt.Sprintf("%s.%s.template.%s", j.rolesAt(), role, path)
 	})
-}
-
-func read(obj manifest.Object) *subject {
-	switch obj := obj.(type) {
-	case *kubeflowv1.PyTorchJob:
-		return &subject{
-			policy: kubeflowv1.EffectivePolicy(obj.Spec.RunPolicy.LifecyclePolicy, obj.Spec.LifecyclePolicy), flat: obj.Spec.LifecyclePolicy,
-			rolesAt: "spec.pytorchReplicaSpecs", roles: obj.Spec.PyTorchReplicaSpecs, container: kubeflowv1.PyTorchContainer,
-			restart: kubeflowv1.RestartPolicyOnFailure, told: []string{"RANK", "PET_NODE_RANK"},
-		}
-	case *kubeflowv1.TFJob:
-		return &subject{
-			policy: kubeflowv1.EffectivePolicy(obj.Spec.RunPolicy.LifecyclePolicy, obj.Spec.LifecyclePolicy), flat: obj.Spec.LifecyclePolicy,
-			rolesAt: "spec.tfReplicaSpecs", roles: obj.Spec.TFReplicaSpecs, container: kubeflowv1.TFContainer,
-			restart: kubeflowv1.RestartPolicyNever, told: []string{"TF_CONFIG"},
-		}
-	}
-	return &subject{}
 }
 
 // at is the path of a policy, where it is set.
@@ -121,42 +101,42 @@ func (c *checker) adviseAnnotations() {
 	}
 }
 
-func (c *checker) adviseRetries(j *subject) {
+func (c *checker) adviseRetries(j subject) {
 	retries, always := false, true
-	for _, role := range j.roles {
-		policy := j.restart
+	for _, role := range *j.ReplicaSpecs {
+		policy := j.Parts.Layout.RestartPolicy
 		if role != nil && role.RestartPolicy != "" {
 			policy = role.RestartPolicy
 		}
-		if all := c.object.GetAnnotations()[kubeflowv1.AnnotationRestartPolicy]; slices.Contains(restartPolicies, all) {
+		if all := manifest.RestartPolicy(c.object.GetAnnotations()); all != "" {
 			policy = kubeflowv1.RestartPolicy(all)
 		}
 		retries = retries || policy != kubeflowv1.RestartPolicyNever
 		always = always && policy != kubeflowv1.RestartPolicyNever && policy != kubeflowv1.RestartPolicyExitCode
 	}
-	switch limit := j.policy.BackoffLimit; {
-	case limit == nil && always && j.policy.ActiveDeadlineSeconds == nil:
+	switch limit := j.Policy().BackoffLimit; {
+	case limit == nil && always && j.Policy().ActiveDeadlineSeconds == nil:
 		c.warn("spec.runPolicy.backoffLimit", "there is neither a backoffLimit nor a deadline, so a training that always fails is restarted for ever")
 	case limit != nil && *limit > 0 && !retries:
 		c.warn(c.at("backoffLimit"), "it has no effect: every role has restartPolicy Never, so the first failure ends the job")
 	}
 }
 
-func (c *checker) adviseEnd(j *subject) {
-	if j.policy.CleanPodPolicy != nil && *j.policy.CleanPodPolicy == kubeflowv1.CleanPodPolicyNone {
+func (c *checker) adviseEnd(j subject) {
+	if j.Policy().CleanPodPolicy != nil && *j.Policy().CleanPodPolicy == kubeflowv1.CleanPodPolicyNone {
 		c.warn(c.at("cleanPodPolicy"), "None lets pods that still run go on after the job's end, with the GPUs they hold: Running stops them and keeps the logs of the others")
 	}
-	if ttl := j.policy.TTLSecondsAfterFinished; ttl != nil && *ttl < 60 {
+	if ttl := j.Policy().TTLSecondsAfterFinished; ttl != nil && *ttl < 60 {
 		c.warn(c.at("ttlSecondsAfterFinished"), "the job and its logs are deleted %d s after its end, before somebody can look at them", *ttl)
 	}
 }
 
 // adviseLayout names what is written as older versions had it.
-func (c *checker) adviseLayout(j *subject) {
+func (c *checker) adviseLayout(j subject) {
 	var flat []string
 	for name, set := range map[string]bool{
-		"cleanPodPolicy": j.flat.CleanPodPolicy != nil, "ttlSecondsAfterFinished": j.flat.TTLSecondsAfterFinished != nil,
-		"activeDeadlineSeconds": j.flat.ActiveDeadlineSeconds != nil, "backoffLimit": j.flat.BackoffLimit != nil,
+		"cleanPodPolicy": j.FlatPolicy.CleanPodPolicy != nil, "ttlSecondsAfterFinished": j.FlatPolicy.TTLSecondsAfterFinished != nil,
+		"activeDeadlineSeconds": j.FlatPolicy.ActiveDeadlineSeconds != nil, "backoffLimit": j.FlatPolicy.BackoffLimit != nil,
 	} {
 		if set {
 			flat = append(flat, name)
@@ -178,18 +158,18 @@ func it(names []string) string {
 	return "them"
 }
 
-func (c *checker) adviseTemplate(j *subject, path string, pod *corev1.PodSpec) {
+func (c *checker) adviseTemplate(j subject, path string, pod *corev1.PodSpec) {
 	if pod.RestartPolicy != "" {
 		c.warn(path+".restartPolicy", "it has no effect: the role's restartPolicy counts, next to template")
 	}
-	named := slices.ContainsFunc(pod.Containers, func(container corev1.Container) bool { return container.Name == j.container })
+	named := slices.ContainsFunc(pod.Containers, func(container corev1.Container) bool { return container.Name == j.Kind.Layout.Container })
 	if len(pod.Containers) > 1 && !named {
-		c.warn(path+".containers", "none is named %s, so %s is taken for the one that trains", j.container, pod.Containers[0].Name)
+		c.warn(path+".containers", "none is named %s, so %s is taken for the one that trains", j.Kind.Layout.Container, pod.Containers[0].Name)
 	}
 	for i, container := range pod.Containers {
 		at := fmt.Sprintf("%s.containers[%d]", path, i)
 		for n, e := range container.Env {
-			if slices.Contains(j.told, e.Name) {
+			if slices.Contains(j.PerReplica, e.Name) {
 				c.warn(fmt.Sprintf("%s.env[%d]", at, n), "every replica of the role gets this %s: leave it out, and each gets its own", e.Name)
 			}
 		}

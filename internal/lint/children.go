@@ -16,6 +16,8 @@ import (
 
 	"github.com/trainyard/trainyard/internal/document"
 	"github.com/trainyard/trainyard/internal/job"
+	"github.com/trainyard/trainyard/internal/kinds"
+	"github.com/trainyard/trainyard/internal/kinds/kubeflow"
 	"github.com/trainyard/trainyard/internal/manifest"
 )
 
@@ -74,15 +76,17 @@ func (c *checker) checkChildren(m *manifest.Manifest, of origin) error {
 
 // sizeOf is where an object says how many replicas a role has.
 func (c *checker) sizeOf(role string) string {
-	for _, at := range []string{"pytorchReplicaSpecs", "tfReplicaSpecs"} {
-		roles, _, _ := unstructured.NestedMap(c.object.Object, "spec", at)
-		for written := range roles {
-			if strings.EqualFold(written, role) {
-				return fmt.Sprintf("spec.%s.%s.replicas", at, written)
-			}
+	kind, ok := kinds.Of(c.object.GroupVersionKind()).(kubeflow.Kind)
+	if !ok {
+		return "spec.trainer.numNodes"
+	}
+	roles, _, _ := unstructured.NestedMap(c.object.Object, "spec", kind.Layout.ReplicaSpecs)
+	for written := range roles {
+		if strings.EqualFold(written, role) {
+			role = written
 		}
 	}
-	return "spec.trainer.numNodes"
+	return fmt.Sprintf("spec.%s.%s.replicas", kind.Layout.ReplicaSpecs, role)
 }
 
 func (c *checker) refusedChild(e *field.Error, role string, pod *corev1.Pod, of origin, known []Problem) {

@@ -25,7 +25,7 @@ func (c *checker) check(ctx context.Context) (isJob bool, err error) {
 		c.depends()
 		return false, nil
 	}
-	if gvk.Group != "kubeflow.org" && gvk.Group != "trainer.kubeflow.org" {
+	if !slices.ContainsFunc(kinds.All, func(kind kinds.Adapter) bool { return kind.GroupVersion().Group == gvk.Group }) {
 		return false, nil
 	}
 	gate, err := admission.For(gvk)
@@ -45,7 +45,7 @@ func (c *checker) check(ctx context.Context) (isJob bool, err error) {
 		c.depends()
 		return false, nil
 	}
-	return !strings.HasSuffix(gvk.Kind, "Runtime"), c.admit(ctx, gate)
+	return kinds.Of(gvk) != nil, c.admit(ctx, gate)
 }
 
 func (c *checker) admit(ctx context.Context, gate *admission.Gate) error {

@@ -37,7 +37,7 @@ type Yard struct {
 
 // Job is a job as the API server has it.
 type Job struct {
-	Kind   kinds.Kind
+	Kind   kinds.Adapter
 	Object manifest.Object
 	*manifest.Manifest
 	// Gone says that this is how it was last: it is deleted.
@@ -159,7 +159,7 @@ func (y *Yard) newList(k kinds.Kind) (client.ObjectList, error) {
 }
 
 // Submit creates a job.
-func (y *Yard) Submit(ctx context.Context, k kinds.Kind, obj *unstructured.Unstructured) (*Job, error) {
+func (y *Yard) Submit(ctx context.Context, k kinds.Adapter, obj *unstructured.Unstructured) (*Job, error) {
 	if err := y.Create(ctx, obj, client.FieldOwner("trainyard"), client.FieldValidation(metav1.FieldValidationStrict)); err != nil {
 		return nil, err
 	}

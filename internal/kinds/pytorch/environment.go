@@ -10,6 +10,7 @@ import (
 
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
 	"github.com/trainyard/trainyard/internal/job"
+	"github.com/trainyard/trainyard/internal/kinds/kubeflow"
 	"github.com/trainyard/trainyard/internal/kinds/torchrun"
 	"github.com/trainyard/trainyard/internal/manifest"
 )
@@ -27,7 +28,7 @@ func (v *variables) set(value string, names ...string) {
 func environment(m *manifest.Manifest, pj *kubeflowv1.PyTorchJob, r job.Replica) manifest.Env {
 	var v variables
 	v.set("1", "PYTHONUNBUFFERED")
-	if pj.Spec.ElasticPolicy == nil || m.Has(kubeflowv1.PyTorchMaster) {
+	if pj.Spec.ElasticPolicy == nil || m.Has(master) {
 		static(&v, m, pj, r)
 	}
 	if n := pj.Spec.NprocPerNode; n != nil {
@@ -63,7 +64,6 @@ func static(v *variables, m *manifest.Manifest, pj *kubeflowv1.PyTorchJob, r job
 // changes nobody's environment.
 func rendezvous(v *variables, m *manifest.Manifest, pj *kubeflowv1.PyTorchJob) {
 	e := pj.Spec.ElasticPolicy
-	worker := string(kubeflowv1.PyTorchWorker)
 	host, at, backend, id := m.Job.PodName(job.Replica{Role: worker}), port(m, worker), kubeflowv1.RDZVBackendC10D, string(m.Job.UID)
 	if e.RDZVHost != nil && *e.RDZVHost != "" {
 		host = *e.RDZVHost
@@ -112,5 +112,5 @@ func rendezvousConf(e *kubeflowv1.ElasticPolicy, backend kubeflowv1.RDZVBackend)
 }
 
 func port(m *manifest.Manifest, role string) int32 {
-	return manifest.Port(m.Templates[role], kubeflowv1.PyTorchContainer, kubeflowv1.PyTorchPortName, kubeflowv1.PyTorchPort)
+	return kubeflow.Port(m, kubeflowv1.PyTorchLayout, role)
 }

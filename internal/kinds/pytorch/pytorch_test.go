@@ -64,7 +64,7 @@ func TestEnvironment(t *testing.T) {
 	} {
 		t.Run(row.sentence, func(t *testing.T) {
 			got := map[string]string{}
-			for _, v := range (Kind{}).Read(row.job).Env(row.replica).Everywhere {
+			for _, v := range Kind.Read(row.job).Env(row.replica).Everywhere {
 				got[v.Name] = v.Value
 			}
 			for name, want := range row.want {
@@ -94,7 +94,7 @@ func TestRules(t *testing.T) {
 			job.Success{Role: "Worker", Rule: job.SuccessAny}, job.ScopeReplica, 2, "OnFailure"},
 	} {
 		t.Run(row.sentence, func(t *testing.T) {
-			m := Kind{}.Read(row.job)
+			m := Kind.Read(row.job)
 			if m.Job.Success != row.success || m.Job.RestartScope() != row.scope || len(m.Job.Children) != row.services {
 				t.Errorf("success %+v, scope %s, services %v", m.Job.Success, m.Job.RestartScope(), m.Job.Children)
 			}

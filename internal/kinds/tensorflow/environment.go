@@ -11,6 +11,7 @@ import (
 
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
 	"github.com/trainyard/trainyard/internal/job"
+	"github.com/trainyard/trainyard/internal/kinds/kubeflow"
 	"github.com/trainyard/trainyard/internal/manifest"
 )
 
@@ -55,11 +56,11 @@ func dynamic(cluster map[string]any, m *manifest.Manifest, r job.Replica) {
 		cluster[key(r.Role)] = []string{address(m, r)}
 		return
 	}
-	if r.Role == string(kubeflowv1.TFWorker) {
+	if r.Role == worker {
 		cluster[key(r.Role)] = map[string]string{strconv.Itoa(int(r.Index)): address(m, r)}
 	}
 	for _, role := range m.Job.Roles {
-		if role.Name != string(kubeflowv1.TFWorker) && m.Job.Size(role) > 0 && (role.Name != string(kubeflowv1.TFEvaluator) || role.Name == r.Role) {
+		if role.Name != worker && m.Job.Size(role) > 0 && (role.Name != string(kubeflowv1.TFEvaluator) || role.Name == r.Role) {
 			cluster[key(role.Name)] = addresses(m, role)
 		}
 	}
@@ -76,7 +77,7 @@ func addresses(m *manifest.Manifest, role job.Role) []string {
 // address is where a replica is found. An operator whose cluster's domain pods do not search is told that, as Training
 // Operator is, by a variable.
 func address(m *manifest.Manifest, r job.Replica) string {
-	port := manifest.Port(m.Templates[r.Role], kubeflowv1.TFContainer, kubeflowv1.TFPortName, kubeflowv1.TFPort)
+	port := kubeflow.Port(m, kubeflowv1.TFLayout, r.Role)
 	host := fmt.Sprintf("%s.%s.%s.svc", m.Job.PodName(r), m.Job.Name, m.Job.Namespace)
 	if domain := os.Getenv("CUSTOM_CLUSTER_DOMAIN"); domain != "" {
 		host += "." + domain

@@ -35,7 +35,7 @@ func TestRules(t *testing.T) {
 		{"or all of them, if asked for", aJob(roles{"PS": 1, "Worker": 2}, "AllWorkers"), job.Success{Role: "Worker", Rule: job.SuccessAll}},
 	} {
 		t.Run(row.sentence, func(t *testing.T) {
-			m := Kind{}.Read(row.job)
+			m := Kind.Read(row.job)
 			if m.Job.Success != row.success || m.Job.RestartScope() != job.ScopeReplica || len(m.Job.Children) != 1 {
 				t.Errorf("success %+v, scope %s, services %v", m.Job.Success, m.Job.RestartScope(), m.Job.Children)
 			}
@@ -44,7 +44,7 @@ func TestRules(t *testing.T) {
 }
 
 func TestTFConfigIsForTheTrainingContainerAlone(t *testing.T) {
-	m := Kind{}.Read(aJob(map[kubeflowv1.ReplicaType]int32{"PS": 1, "Worker": 1}, ""))
+	m := Kind.Read(aJob(map[kubeflowv1.ReplicaType]int32{"PS": 1, "Worker": 1}, ""))
 	env := m.Env(job.Replica{Role: "Worker"})
 	want := `{"cluster":{"ps":["demo-ps-0.demo.team.svc:2222"],"worker":["demo-worker-0.demo.team.svc:2222"]},"task":{"type":"worker","index":0},"environment":"cloud"}`
 	if len(env.Everywhere) != 0 || len(env.Training) != 1 || env.Training[0].Value != want {
@@ -55,7 +55,7 @@ func TestTFConfigIsForTheTrainingContainerAlone(t *testing.T) {
 // A cluster whose pods do not search its domain has its operator name it, by the variable Training Operator has for that.
 func TestHostsInADomainOfTheirOwn(t *testing.T) {
 	t.Setenv("CUSTOM_CLUSTER_DOMAIN", "cluster.example")
-	m := Kind{}.Read(aJob(map[kubeflowv1.ReplicaType]int32{"Worker": 2}, ""))
+	m := Kind.Read(aJob(map[kubeflowv1.ReplicaType]int32{"Worker": 2}, ""))
 	env := m.Env(job.Replica{Role: "Worker", Index: 1})
 	want := `{"cluster":{"worker":["demo-worker-0.demo.team.svc.cluster.example:2222","demo-worker-1.demo.team.svc.cluster.example:2222"]},"task":{"type":"worker","index":1},"environment":"cloud"}`
 	if len(env.Training) != 1 || env.Training[0].Value != want {

@@ -59,7 +59,7 @@ func torchVariables(m *manifest.Manifest, policy *trainer.MLPolicy, r job.Replic
 		add("PET_MAX_RESTARTS", strconv.Itoa(int(*first(maxRestarts(policy), new(int32(torchrun.MaxRestarts))))))
 		return variables
 	}
-	add("PET_NNODES", strconv.Itoa(int(size(m, m.Leader.Role))))
+	add("PET_NNODES", strconv.Itoa(int(m.Size(m.Leader.Role))))
 	add("PET_NODE_RANK", strconv.Itoa(int(r.Index)))
 	add("PET_MASTER_ADDR", host)
 	add("PET_MASTER_PORT", port)
@@ -134,13 +134,4 @@ func trainingContainer(m *manifest.Manifest) *corev1.Container {
 		}
 	}
 	return nil
-}
-
-func size(m *manifest.Manifest, role string) int32 {
-	for _, r := range m.Job.Roles {
-		if r.Name == role {
-			return m.Job.Size(r)
-		}
-	}
-	return 0
 }
