@@ -6,11 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -130,67 +127,9 @@ func command(name string, args []string) *cobra.Command {
 	return root
 }
 
-// badFlag says what is wrong with a flag, and what would be right.
-func badFlag(cmd *cobra.Command, err error) error {
-	if errors.Is(err, errTwice) {
-		return usageError{errTwice}
-	}
-	var invalid *pflag.InvalidValueError
-	if errors.As(err, &invalid) {
-		switch flag := invalid.GetFlag(); flag.Value.Type() {
-		case "int32":
-			if errors.Is(err, strconv.ErrRange) {
-				return usageError{fmt.Errorf("--%s %s: use a number up to %d", flag.Name, invalid.GetValue(), math.MaxInt32)}
-			}
-			return usageError{fmt.Errorf("--%s %s: use a number", flag.Name, invalid.GetValue())}
-		case "duration":
-			return usageError{fmt.Errorf("--%s %s: use a time, as in 90s or 2h", flag.Name, invalid.GetValue())}
-		}
-	}
-	return usageError{fmt.Errorf("%w; `%s --help` lists the flags", err, cmd.CommandPath())}
-}
-
 func group(root *cobra.Command, id string, commands ...*cobra.Command) {
 	for _, cmd := range commands {
 		cmd.GroupID = id
 		root.AddCommand(cmd)
 	}
-}
-
-// knownCommand refuses what is no verb, and says which it may have been meant to be.
-func knownCommand(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		return usageError{fmt.Errorf("there is no command %q: did you mean %s?", args[0], strings.Join(near, " or "))}
-	}
-	return usageError{fmt.Errorf("there is no command %q: `%s --help` lists them", args[0], cmd.CommandPath())}
-}
-
-// knownTopic refuses help on what is no verb.
-func knownTopic(cmd *cobra.Command, args []string) error {
-	found, rest, err := cmd.Root().Find(args)
-	switch {
-	case err != nil || len(rest) == 0:
-		return err
-	case !found.HasSubCommands():
-		return usageError{fmt.Errorf("`%s` has no commands, but got %q", found.CommandPath(), rest[0])}
-	}
-	return knownCommand(found, rest)
-}
-
-// defaultDataDir is where the local cluster is kept unless a person says otherwise.
-func defaultDataDir() (string, error) {
-	if dir := os.Getenv("TRAINYARD_DATA_DIR"); dir != "" {
-		return dir, nil
-	}
-	if dir := os.Getenv("XDG_DATA_HOME"); dir != "" {
-		return filepath.Join(dir, "trainyard"), nil
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return "", usageError{fmt.Errorf("finding a place for the local cluster: %w; name one with --data-dir", err)}
-	}
-	return filepath.Join(home, ".local", "share", "trainyard"), nil
 }

@@ -206,25 +206,3 @@ func shown(j job.Job, verb string) error {
 	}
 	return nil
 }
-
-// choice checks the value of a flag that has few.
-func choice(flag, value string, allowed ...string) error {
-	for _, a := range allowed {
-		if value == a {
-			return nil
-		}
-	}
-	return usageError{fmt.Errorf("--%s %s: use %s", flag, value, strings.Join(allowed, ", "))}
-}
-
-// printer keeps the first error of many writes.
-type printer struct {
-	io.Writer
-	err error
-}
-
-func (p *printer) printf(format string, args ...any) {
-	if p.err == nil {
-		_, p.err = fmt.Fprintf(p.Writer, format, args...)
-	}
-}

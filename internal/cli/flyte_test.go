@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 )
@@ -36,26 +35,6 @@ func TestFlyteRenderPrintsTheJobOfATask(t *testing.T) {
 	}
 	if strings.Contains(out, "status:") || strings.Contains(out, "creationTimestamp") {
 		t.Errorf("the manifest has what only a cluster fills in:\n%s", out)
-	}
-}
-
-// A container of Flyte's has its command line in its arguments, and the local cluster has no image whose entry point would run it.
-func TestArgumentsAreTheCommandWhereThereIsNoImage(t *testing.T) {
-	for _, c := range []struct {
-		name    string
-		args    []any
-		command any
-	}{
-		{"a whole command line is run", []any{"pyflyte-execute", "--task"}, []any{"pyflyte-execute", "--task"}},
-		{"flags are for an entry point, which is missed later", []any{"--epochs", "3"}, nil},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			container := map[string]any{"args": c.args}
-			localizeContainer(container, "/")
-			if !reflect.DeepEqual(container["command"], c.command) || (container["args"] == nil) != (c.command != nil) {
-				t.Errorf("the container is %v", container)
-			}
-		})
 	}
 }
 

@@ -207,11 +207,6 @@ func charged(j *yard.Job, was job.Status) string {
 
 func (f *follower) story() story.Story { return storyOf(f.job, time.Now()) }
 
-// storyOf is a job's story as far as its object tells it.
-func storyOf(j *yard.Job, now time.Time) story.Story {
-	return story.Story{Job: j.Job, Status: j.Status, Created: j.Object.GetCreationTimestamp().Time, Now: now}
-}
-
 func (f *follower) live() string {
 	if f.leaving() {
 		return "stopping · Ctrl-C again stops it at once"

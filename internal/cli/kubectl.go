@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -91,19 +90,4 @@ func sayInstead(words error, exit int, signs ...string) {
 		fmt.Fprintln(os.Stderr, strings.TrimSuffix(message, "\n"))
 		os.Exit(code)
 	})
-}
-
-// localKubeconfig is the kubeconfig of the local cluster in its usual place.
-func localKubeconfig() (string, error) {
-	dir, err := defaultDataDir()
-	if err != nil {
-		return "", err
-	}
-	file := filepath.Join(dir, "kubeconfig")
-	if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
-		return "", fmt.Errorf("no local cluster has been started: run `trainyard up` first")
-	} else if err != nil {
-		return "", err
-	}
-	return file, nil
 }

@@ -162,3 +162,33 @@ func join(ctx context.Context, kubeconfig string) (*rest.Config, error) {
 	}
 	return config, nil
 }
+
+// defaultDataDir is where the local cluster is kept unless a person says otherwise.
+func defaultDataDir() (string, error) {
+	if dir := os.Getenv("TRAINYARD_DATA_DIR"); dir != "" {
+		return dir, nil
+	}
+	if dir := os.Getenv("XDG_DATA_HOME"); dir != "" {
+		return filepath.Join(dir, "trainyard"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", usageError{fmt.Errorf("finding a place for the local cluster: %w; name one with --data-dir", err)}
+	}
+	return filepath.Join(home, ".local", "share", "trainyard"), nil
+}
+
+// localKubeconfig is the kubeconfig of the local cluster in its usual place.
+func localKubeconfig() (string, error) {
+	dir, err := defaultDataDir()
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(dir, "kubeconfig")
+	if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
+		return "", fmt.Errorf("no local cluster has been started: run `trainyard up` first")
+	} else if err != nil {
+		return "", err
+	}
+	return file, nil
+}

@@ -10,9 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/yaml"
 
-	"github.com/trainyard/trainyard/internal/job"
 	"github.com/trainyard/trainyard/internal/manifest"
 )
 
@@ -71,41 +69,6 @@ func (r *render) run(cmd *cobra.Command) error {
 	return out.err
 }
 
-// printObjects prints objects as YAML or JSON, without what only a cluster fills in.
-func printObjects(out *printer, objects []runtime.Object, format string) error {
-	return printEach(out, objects, format, func(content map[string]any) { delete(content, "status") })
-}
-
-// printWhole prints objects as they are.
-func printWhole(out *printer, objects []runtime.Object, format string) error {
-	return printEach(out, objects, format, func(map[string]any) {})
-}
-
-func printEach(out *printer, objects []runtime.Object, format string, change func(map[string]any)) error {
-	plain := []any{}
-	for _, obj := range objects {
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
-		if err != nil {
-			return err
-		}
-		change(content)
-		plain = append(plain, content)
-	}
-	if format == "json" {
-		text, err := json.MarshalIndent(map[string]any{"apiVersion": "v1", "kind": "List", "items": plain}, "", "  ")
-		out.printf("%s\n", text)
-		return err
-	}
-	for _, content := range plain {
-		text, err := yaml.Marshal(content)
-		if err != nil {
-			return err
-		}
-		out.printf("---\n%s", text)
-	}
-	return nil
-}
-
 // children are what is made for a job, in the order in which it is made.
 func (r *render) children(m *manifest.Manifest) []runtime.Object {
 	var made []runtime.Object
@@ -140,40 +103,6 @@ func (r *render) none(jobs []jobOfFile) error {
 		have = append(have, j.Job.Name+" has "+replicaList(j.Job))
 	}
 	return usageError{fmt.Errorf("no job of %s has a replica %s: %s", r.file, r.replica, strings.Join(have, "; "))}
-}
-
-func noSuchReplica(j job.Job, name string) error {
-	return usageError{fmt.Errorf("%s has no replica %s: it has %s", j.Name, name, replicaList(j))}
-}
-
-func replicaList(j job.Job) string {
-	var names []string
-	for _, replica := range replicasOf(j) {
-		names = append(names, shortName(replica))
-	}
-	return shortList(names, 8)
-}
-
-// replicasOf are the replicas a job starts with, in the order of its roles.
-func replicasOf(j job.Job) []job.Replica {
-	var all []job.Replica
-	for _, role := range j.Roles {
-		for i := range j.Size(role) {
-			all = append(all, job.Replica{Role: role.Name, Index: i})
-		}
-	}
-	return all
-}
-
-// shortName is a replica as a person types it: worker-1.
-func shortName(r job.Replica) string { return fmt.Sprintf("%s-%d", strings.ToLower(r.Role), r.Index) }
-
-// shortList names the first of many.
-func shortList(names []string, limit int) string {
-	if len(names) > limit {
-		return strings.Join(names[:limit-1], ", ") + fmt.Sprintf(" and %d more", len(names)-limit+1)
-	}
-	return strings.Join(names, ", ")
 }
 
 func printEnvironment(out *printer, children []runtime.Object) {

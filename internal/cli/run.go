@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/trainyard/trainyard/internal/kinds"
 	"github.com/trainyard/trainyard/internal/kinds/pytorch"
@@ -103,20 +102,6 @@ func (r *running) run(cmd *cobra.Command, command []string) error {
 	return f.follow(context.WithoutCancel(cmd.Context()), job)
 }
 
-// untilSignal is a context that ends with a signal, which stays: it is the job's too, if there is one by then.
-func untilSignal(ctx context.Context, signals chan os.Signal) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(ctx)
-	go func() {
-		select {
-		case s := <-signals:
-			cancel()
-			signals <- s
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, cancel
-}
-
 // objects are what is to be submitted, the job last, and the job's kind.
 func (r *running) objects(cmd *cobra.Command, command []string) ([]*unstructured.Unstructured, kinds.Adapter, error) {
 	switch {
@@ -159,16 +144,4 @@ func objectsOf(cmd *cobra.Command, file string) ([]*unstructured.Unstructured, k
 		}
 	}
 	return append(objects, job.Object), job.kind, nil
-}
-
-func printAll(cmd *cobra.Command, objects []*unstructured.Unstructured) error {
-	out := &printer{Writer: cmd.OutOrStdout()}
-	var all []runtime.Object
-	for _, obj := range objects {
-		all = append(all, obj)
-	}
-	if err := printObjects(out, all, "yaml"); err != nil {
-		return err
-	}
-	return out.err
 }

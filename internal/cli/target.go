@@ -202,16 +202,3 @@ func (t *target) find(ctx context.Context, name string) (*yard.Yard, *yard.Job, 
 	}
 	return y, j, t.explain(err)
 }
-
-// oneArgument checks that a verb is given the one thing it needs.
-func oneArgument(what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		switch {
-		case len(args) == 0:
-			return usageError{fmt.Errorf("no %s is named: use `%s`", what, cmd.CommandPath()+strings.TrimPrefix(cmd.Use, cmd.Name()))}
-		case len(args) > 1:
-			return usageError{fmt.Errorf("`%s` takes one %s, but got %d", cmd.CommandPath(), what, len(args))}
-		}
-		return nil
-	}
-}

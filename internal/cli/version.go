@@ -39,10 +39,3 @@ func dependency(path string) string {
 	}
 	return "unknown"
 }
-
-func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usageError{fmt.Errorf("%q takes no arguments, but got %q", cmd.CommandPath(), args[0])}
-	}
-	return nil
-}

@@ -64,3 +64,8 @@ func askedOf(ctx context.Context, y *yard.Yard, j *yard.Job) (story.Story, error
 	}
 	return s, nil
 }
+
+// storyOf is a job's story as far as its object tells it.
+func storyOf(j *yard.Job, now time.Time) story.Story {
+	return story.Story{Job: j.Job, Status: j.Status, Created: j.Object.GetCreationTimestamp().Time, Now: now}
+}

@@ -1,0 +1,51 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError{fmt.Errorf("%q takes no arguments, but got %q", cmd.CommandPath(), args[0])}
+	}
+	return nil
+}
+
+// oneArgument checks that a verb is given the one thing it needs.
+func oneArgument(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) == 0:
+			return usageError{fmt.Errorf("no %s is named: use `%s`", what, cmd.CommandPath()+strings.TrimPrefix(cmd.Use, cmd.Name()))}
+		case len(args) > 1:
+			return usageError{fmt.Errorf("`%s` takes one %s, but got %d", cmd.CommandPath(), what, len(args))}
+		}
+		return nil
+	}
+}
+
+// knownCommand refuses what is no verb, and says which it may have been meant to be.
+func knownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		return usageError{fmt.Errorf("there is no command %q: did you mean %s?", args[0], strings.Join(near, " or "))}
+	}
+	return usageError{fmt.Errorf("there is no command %q: `%s --help` lists them", args[0], cmd.CommandPath())}
+}
+
+// knownTopic refuses help on what is no verb.
+func knownTopic(cmd *cobra.Command, args []string) error {
+	found, rest, err := cmd.Root().Find(args)
+	switch {
+	case err != nil || len(rest) == 0:
+		return err
+	case !found.HasSubCommands():
+		return usageError{fmt.Errorf("`%s` has no commands, but got %q", found.CommandPath(), rest[0])}
+	}
+	return knownCommand(found, rest)
+}

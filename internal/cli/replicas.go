@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/trainyard/trainyard/internal/job"
+)
+
+// replicasOf are the replicas a job starts with, in the order of its roles.
+func replicasOf(j job.Job) []job.Replica {
+	var all []job.Replica
+	for _, role := range j.Roles {
+		for i := range j.Size(role) {
+			all = append(all, job.Replica{Role: role.Name, Index: i})
+		}
+	}
+	return all
+}
+
+// shortName is a replica as a person types it: worker-1.
+func shortName(r job.Replica) string { return fmt.Sprintf("%s-%d", strings.ToLower(r.Role), r.Index) }
+
+func replicaList(j job.Job) string {
+	var names []string
+	for _, replica := range replicasOf(j) {
+		names = append(names, shortName(replica))
+	}
+	return shortList(names, 8)
+}
+
+// shortList names the first of many.
+func shortList(names []string, limit int) string {
+	if len(names) > limit {
+		return strings.Join(names[:limit-1], ", ") + fmt.Sprintf(" and %d more", len(names)-limit+1)
+	}
+	return strings.Join(names, ", ")
+}
+
+func noSuchReplica(j job.Job, name string) error {
+	return usageError{fmt.Errorf("%s has no replica %s: it has %s", j.Name, name, replicaList(j))}
+}
