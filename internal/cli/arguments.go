@@ -27,6 +27,16 @@ func oneArgument(what string) cobra.PositionalArgs {
 	}
 }
 
+// optionalArgument checks that a verb is given one thing at most.
+func optionalArgument(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		return oneArgument(what)(cmd, args)
+	}
+}
+
 // knownCommand refuses what is no verb, and says which it may have been meant to be.
 func knownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {

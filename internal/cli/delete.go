@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,7 +20,7 @@ func deleteCommand() *cobra.Command {
 		Short: "Delete a job with its pods, and wait until they are gone",
 		Args:  oneArgument("job"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			ctx, stop := untilInterrupted(cmd.Context())
 			defer stop()
 			y, j, err := t.find(ctx, args[0])
 			if err != nil {

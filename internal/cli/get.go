@@ -25,13 +25,8 @@ func getCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get [JOB]",
 		Short: "List jobs: state, replicas ready, attempt, retries, age",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return oneArgument("job")(cmd, args)
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error { return g.run(cmd, args) },
+		Args:  optionalArgument("job"),
+		RunE:  func(cmd *cobra.Command, args []string) error { return g.run(cmd, args) },
 	}
 	addTarget(cmd, &g.target)
 	cmd.Flags().BoolVarP(&g.all, "all-namespaces", "A", false, "the jobs of all namespaces")

@@ -3,9 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -43,7 +40,7 @@ func (l *logs) run(cmd *cobra.Command, name string) error {
 	if l.query.Since < 0 {
 		return usageError{fmt.Errorf("--since %s: use a time that has passed, as in 10m", l.query.Since)}
 	}
-	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilInterrupted(cmd.Context())
 	defer stop()
 	y, j, err := l.find(ctx, name)
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -70,7 +69,7 @@ func (r *running) run(cmd *cobra.Command, command []string) error {
 		return printAll(cmd, objects)
 	}
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, stopSignals...)
 	defer signal.Stop(signals)
 	r.screen = newScreen(cmd.OutOrStdout(), cmd.ErrOrStderr())
 	if r.output == "json" {

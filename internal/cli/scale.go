@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -45,11 +44,8 @@ func scale(cmd *cobra.Command, t *target, name, role, number string) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case j.Job.Deleting:
-		return errors.New("job " + j.Job.Name + " is being deleted: there is nothing to scale")
-	case j.Status.Finished():
-		return errors.New("job " + j.Job.Name + " has ended: there is nothing to scale")
+	if err := checkEditable(j, "scale"); err != nil {
+		return err
 	}
 	was := j.Object.DeepCopyObject().(client.Object)
 	if err := resize(j, role, int32(n)); err != nil {

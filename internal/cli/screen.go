@@ -30,7 +30,7 @@ type screen struct {
 }
 
 func newScreen(out, err io.Writer) *screen {
-	terminal := terminalWidth(out) > 0
+	terminal := isTerminal(out)
 	s := &screen{out: out, err: err, terminal: terminal, colours: terminal && os.Getenv("NO_COLOR") == ""}
 	if !piped(out) {
 		s.width = terminalWidth(err)
@@ -47,6 +47,8 @@ func piped(w io.Writer) bool {
 	info, err := file.Stat()
 	return err == nil && info.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0
 }
+
+func isTerminal(w io.Writer) bool { return terminalWidth(w) > 0 }
 
 // terminalWidth is 0 for what is no terminal.
 func terminalWidth(w io.Writer) int {

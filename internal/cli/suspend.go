@@ -1,10 +1,12 @@
 package cli
 
 import (
-	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainyard/trainyard/internal/yard"
 )
 
 func suspendCommand() *cobra.Command {
@@ -26,13 +28,11 @@ func suspendOrResume(verb, done, before, short string, suspend bool) *cobra.Comm
 			if err != nil {
 				return err
 			}
+			if err := checkEditable(j, verb); err != nil {
+				return err
+			}
 			out := &printer{Writer: cmd.OutOrStdout()}
-			switch {
-			case j.Job.Deleting:
-				return errors.New("job " + j.Job.Name + " is being deleted: there is nothing to " + verb)
-			case j.Status.Finished():
-				return errors.New("job " + j.Job.Name + " has ended: there is nothing to " + verb)
-			case j.Job.Policy.Suspend == suspend:
+			if j.Job.Policy.Suspend == suspend {
 				out.printf("%s is %s.\n", j.Job.Name, before)
 				return out.err
 			}
@@ -47,4 +47,15 @@ func suspendOrResume(verb, done, before, short string, suspend bool) *cobra.Comm
 	}
 	addTarget(cmd, &t)
 	return cmd
+}
+
+// checkEditable refuses a verb that edits a job which has no future.
+func checkEditable(j *yard.Job, verb string) error {
+	switch {
+	case j.Job.Deleting:
+		return fmt.Errorf("job %s is being deleted: there is nothing to %s", j.Job.Name, verb)
+	case j.Status.Finished():
+		return fmt.Errorf("job %s has ended: there is nothing to %s", j.Job.Name, verb)
+	}
+	return nil
 }

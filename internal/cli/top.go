@@ -24,13 +24,8 @@ func topCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "top [JOB]",
 		Short: "Show what the replicas of jobs use: CPU, memory, GPUs",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return oneArgument("job")(cmd, args)
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error { return t.run(cmd, args) },
+		Args:  optionalArgument("job"),
+		RunE:  func(cmd *cobra.Command, args []string) error { return t.run(cmd, args) },
 	}
 	addTarget(cmd, &t.target)
 	return cmd

@@ -5,13 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/trainyard/trainyard/internal/cluster"
 )
@@ -47,7 +43,7 @@ Pods run as processes of this machine: the image of a container is ignored, its 
 is installed here. Objects are kept in the data directory; the next "up" continues with them.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			ctx, stop := untilInterrupted(cmd.Context())
 			defer stop()
 			u.out = cmd.OutOrStdout()
 			return u.run(ctx)
@@ -97,7 +93,7 @@ func (u *up) run(ctx context.Context) error {
 
 // greet says that the cluster is ready, and how to use it.
 func (u *up) greet(c *cluster.Cluster, took time.Duration) {
-	if onTerminal(u.out) {
+	if isTerminal(u.out) {
 		fmt.Fprint(u.out, "\r\033[K") // over the last step
 	}
 	fmt.Fprintf(u.out, "The local cluster is ready (%.1f s).\n\n", took.Seconds())
@@ -120,15 +116,9 @@ func (u *up) stop(c *cluster.Cluster) error {
 	return c.Stop(limited)
 }
 
-// onTerminal tells whether a person's terminal shows what is written.
-func onTerminal(out io.Writer) bool {
-	file, ok := out.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd()))
-}
-
 // progress shows what is being started: on one line that is written over where that is possible.
 func progress(out io.Writer) func(string) {
-	if onTerminal(out) {
+	if isTerminal(out) {
 		return func(step string) { fmt.Fprintf(out, "\r\033[KStarting the local cluster: %s …", step) }
 	}
 	return func(step string) { fmt.Fprintf(out, "Starting the local cluster: %s …\n", step) }

@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -47,7 +44,7 @@ func (w *waiting) run(cmd *cobra.Command, name string) error {
 	if w.timeout < 0 {
 		return usageError{fmt.Errorf("--timeout %s: use a time to come, as in 90s", w.timeout)}
 	}
-	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilInterrupted(cmd.Context())
 	defer stop()
 	y, j, err := w.find(ctx, name)
 	if err != nil {
