@@ -14,7 +14,7 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// oneArgument checks that a verb is given the one thing it needs.
+// oneArgument checks that a verb has exactly one argument.
 func oneArgument(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -27,7 +27,7 @@ func oneArgument(what string) cobra.PositionalArgs {
 	}
 }
 
-// optionalArgument checks that a verb is given one thing at most.
+// optionalArgument checks that a verb has at most one argument.
 func optionalArgument(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -37,8 +37,8 @@ func optionalArgument(what string) cobra.PositionalArgs {
 	}
 }
 
-// knownCommand refuses what is no verb, and says which it may have been meant to be.
-func knownCommand(cmd *cobra.Command, args []string) error {
+// rejectUnknownCommand refuses a word that is not a verb, and suggests similar verbs.
+func rejectUnknownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
@@ -48,8 +48,8 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	return usageError{fmt.Errorf("there is no command %q: `%s --help` lists them", args[0], cmd.CommandPath())}
 }
 
-// knownTopic refuses help on what is no verb.
-func knownTopic(cmd *cobra.Command, args []string) error {
+// rejectUnknownTopic refuses help on a word that is not a verb.
+func rejectUnknownTopic(cmd *cobra.Command, args []string) error {
 	found, rest, err := cmd.Root().Find(args)
 	switch {
 	case err != nil || len(rest) == 0:
@@ -57,5 +57,5 @@ func knownTopic(cmd *cobra.Command, args []string) error {
 	case !found.HasSubCommands():
 		return usageError{fmt.Errorf("`%s` has no commands, but got %q", found.CommandPath(), rest[0])}
 	}
-	return knownCommand(found, rest)
+	return rejectUnknownCommand(found, rest)
 }

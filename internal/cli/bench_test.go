@@ -20,7 +20,7 @@ import (
 	"github.com/trainyard/trainyard/internal/testing/local"
 )
 
-// What the product is held to. Ratios hold on any machine: a bench fails that misses one by more than noise. The rest is told.
+// What the product is held to. Ratios hold on any machine: a bench fails that misses one by more than noise. The rest is printed.
 const (
 	mostReadyRatio = 1.5   // of the time a bare API server takes
 	mostRunRatio   = 2.5   // the same, for a job that prints one line
@@ -31,7 +31,7 @@ const (
 // noise is how far above its aim a ratio is let pass: two medians of five rounds each are never quite the same again.
 const noise = 1.1
 
-// holdTo tells a ratio, and fails the bench if it is above its aim by more than noise.
+// holdTo logs a ratio, and fails the benchmark if it is above its goal by more than noise.
 func holdTo(b *testing.B, what string, ratio, most float64) {
 	b.Helper()
 	local.Report("%s in %.2f times of the bare one's time (at most %.1f: %s)", what, ratio, most, local.Met(ratio <= most))
@@ -44,7 +44,7 @@ func holdTo(b *testing.B, what string, ratio, most float64) {
 const settling = 5 * time.Second
 
 // BenchmarkStart starts a bare kube-apiserver with etcd, the whole local cluster, and the same with the operator and its kinds in turn,
-// each from nothing in a process of its own, so that what else the machine does burdens all alike. It tells medians.
+// each from nothing in a process of its own, so that what else the machine does burdens all alike. It reports medians.
 func BenchmarkStart(b *testing.B) {
 	const rounds = 5
 	for range b.N {
@@ -84,7 +84,7 @@ func startUp(b *testing.B, args ...string) local.Launched {
 }
 
 // BenchmarkColdRun runs a job that prints one line where no cluster is, from the first process to the exit code, in turn with a
-// bare kube-apiserver, so that what else the machine does burdens both alike. It tells medians.
+// bare kube-apiserver, so that what else the machine does burdens both alike. It reports medians.
 func BenchmarkColdRun(b *testing.B) {
 	const rounds = 5
 	for range b.N {

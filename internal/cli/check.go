@@ -13,31 +13,31 @@ import (
 	"github.com/trainyard/trainyard/internal/lint"
 )
 
-// anyError tells whether a problem is one for which a cluster would refuse an object, as far as can be known without it.
-func anyError(p lint.Problem) bool { return p.Severity == lint.Error }
+// isError reports whether a cluster would refuse an object for a problem, as far as that can be known without the cluster.
+func isError(p lint.Problem) bool { return p.Severity == lint.Error }
 
-// certain tells whether any cluster would refuse an object for a problem.
-func certain(p lint.Problem) bool { return anyError(p) && !p.Depends }
+// isCertainError reports whether every cluster would refuse an object for a problem.
+func isCertainError(p lint.Problem) bool { return isError(p) && !p.Depends }
 
-// sound refuses the objects of a file for the first of their problems for which they are refused.
-func sound(ctx context.Context, file string, docs []*document.Document, refused func(lint.Problem) bool) error {
-	p, err := firstProblem(ctx, docs, refused)
+// checkDocuments refuses a file for the first problem that refuse selects.
+func checkDocuments(ctx context.Context, file string, docs []*document.Document, refuse func(lint.Problem) bool) error {
+	p, err := firstProblem(ctx, docs, refuse)
 	if err != nil || p == nil {
 		return err
 	}
-	return firstOf(file, strings.Replace(p.String(), " error:", "", 1))
+	return refuseFile(file, strings.Replace(p.String(), " error:", "", 1))
 }
 
-// firstOf says the first thing that is wrong with a file, and where to find the others.
-func firstOf(file, said string) error {
+// refuseFile is an error with the first problem of a file, and says how to list the others.
+func refuseFile(file, problem string) error {
 	if file == "-" {
-		return usageError{errors.New(said)}
+		return usageError{errors.New(problem)}
 	}
-	return usageError{fmt.Errorf("%s; `trainyard lint -f %s` lists all", said, file)}
+	return usageError{fmt.Errorf("%s; `trainyard lint -f %s` lists all", problem, file)}
 }
 
-// acceptable refuses a job that flags made, before a cluster is started for it.
-func acceptable(ctx context.Context, made *unstructured.Unstructured) error {
+// checkJob refuses a job that was built from flags, before a cluster is started for it.
+func checkJob(ctx context.Context, made *unstructured.Unstructured) error {
 	named := made.DeepCopy()
 	if named.GetName() == "" {
 		named.SetName(named.GetGenerateName() + "xxxxx")
@@ -50,20 +50,20 @@ func acceptable(ctx context.Context, made *unstructured.Unstructured) error {
 	if err != nil {
 		return err
 	}
-	p, err := firstProblem(ctx, docs, anyError)
+	p, err := firstProblem(ctx, docs, isError)
 	if err != nil || p == nil {
 		return err
 	}
 	return usageError{fmt.Errorf("the job would be refused: %s: %s", p.Path, p.Message)}
 }
 
-func firstProblem(ctx context.Context, docs []*document.Document, refused func(lint.Problem) bool) (*lint.Problem, error) {
+func firstProblem(ctx context.Context, docs []*document.Document, refuse func(lint.Problem) bool) (*lint.Problem, error) {
 	problems, _, err := lint.Documents(ctx, docs)
 	if err != nil {
 		return nil, err
 	}
 	for _, p := range problems {
-		if refused(p) {
+		if refuse(p) {
 			return &p, nil
 		}
 	}

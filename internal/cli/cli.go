@@ -1,5 +1,6 @@
-// Package cli is the command line: one file per verb. A verb reads its flags, does its work through the packages that know
-// how, and says the outcome in words for a person and an exit code for a script.
+// Package cli is the command line: one file per verb. A verb reads its flags, calls the packages that do the work, and
+// prints the outcome for people and returns an exit code for scripts. Files that are not named after a verb hold what verbs share;
+// those that begin with follow_ belong to the follower of follow.go.
 package cli
 
 import (
@@ -19,22 +20,22 @@ import (
 const (
 	exitFailed      = 1
 	exitUsage       = 2
-	exitDeadline    = 124 // as timeout(1) has it
-	exitInterrupted = 130 // as shells have it
+	exitDeadline    = 124 // like timeout(1)
+	exitInterrupted = 130 // like shells
 )
 
-// usageError is the person's mistake, to be mended on the command line.
+// usageError is a mistake on the command line or in a manifest.
 type usageError struct{ error }
 
-// outcome is an end that has been told already: only the exit code is left to give.
+// outcome is an exit code whose reason has been printed already.
 type outcome int
 
 func (o outcome) Error() string { return fmt.Sprintf("exit code %d", int(o)) }
 
-// Run runs the command that args, with the program's name first, ask for and returns the exit code.
+// Run runs the command in args, whose first element is the program's name, and returns the exit code.
 func Run(args []string) int {
 	if len(args) < 2 || args[1] != "kubectl" {
-		hush()
+		silenceLibraries()
 	}
 	name := "trainyard"
 	if filepath.Base(args[0]) == "kubectl-trainyard" {
@@ -43,25 +44,25 @@ func Run(args []string) int {
 	return run(name, args[1:], os.Stdin, os.Stdout, os.Stderr)
 }
 
-// hush keeps what libraries log from a person's terminal: what matters of it is said in our words.
-func hush() {
+// silenceLibraries keeps the logs of libraries off the terminal: verbs report what matters themselves.
+func silenceLibraries() {
 	klog.SetLogger(klog.Logger{})
 	ctrl.SetLogger(klog.Logger{})
 }
 
-// run runs a command of the program, which the person calls by name.
+// run runs a command. The name is what the person calls the program.
 func run(name string, args []string, in io.Reader, out, errOut io.Writer) int {
 	root := command(name, args)
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errOut)
 	err := root.Execute()
-	var told outcome
+	var exit outcome
 	switch {
 	case err == nil:
 		return 0
-	case errors.As(err, &told):
-		return int(told)
+	case errors.As(err, &exit):
+		return int(exit)
 	}
 	fmt.Fprintf(errOut, "trainyard: %v\n", err)
 	if errors.As(err, new(usageError)) {
@@ -87,9 +88,9 @@ func command(name string, args []string) *cobra.Command {
 
 		SuggestionsMinimumDistance: 2,
 	}
-	root.SetFlagErrorFunc(badFlag)
+	root.SetFlagErrorFunc(flagError)
 	if flag := pflag.CommandLine.Lookup("version"); flag != nil {
-		flag.Hidden = true // one of Kubernetes' components', which are linked in
+		flag.Hidden = true // it belongs to a linked component of Kubernetes
 	}
 	root.AddGroup(
 		&cobra.Group{ID: groupJobs, Title: "Run training jobs, and look at them:"},
@@ -104,8 +105,8 @@ func command(name string, args []string) *cobra.Command {
 	root.SetArgs(args)
 	root.InitDefaultCompletionCmd(args...)
 	root.InitDefaultHelpCmd()
-	showVersion := root.Flags().Bool("version", false, "print the versions, as the command version does")
-	root.Args, root.RunE = knownCommand, func(cmd *cobra.Command, args []string) error {
+	showVersion := root.Flags().Bool("version", false, "print the versions, like the command version")
+	root.Args, root.RunE = rejectUnknownCommand, func(cmd *cobra.Command, args []string) error {
 		if *showVersion {
 			return printVersion(cmd, args)
 		}
@@ -114,14 +115,14 @@ func command(name string, args []string) *cobra.Command {
 	for _, cmd := range root.Commands() {
 		switch cmd.Name() {
 		case "help":
-			cmd.Args = knownTopic
+			cmd.Args = rejectUnknownTopic
 		case "completion":
 			for _, shell := range cmd.Commands() {
 				shell.Args = noArguments
 			}
 		}
 		if cmd.HasSubCommands() && !cmd.Runnable() {
-			cmd.Args, cmd.RunE = knownCommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+			cmd.Args, cmd.RunE = rejectUnknownCommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		}
 	}
 	return root

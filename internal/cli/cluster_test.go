@@ -88,7 +88,7 @@ func TestRunEndsWithTheJobsOutcome(t *testing.T) {
 	}{
 		{"it succeeds", "echo hello from $RANK of $WORLD_SIZE", []string{"--nodes=2", "--name=good"}, 0,
 			[]string{`^worker-0 \| hello from 0 of 2$`, `^worker-1 \| hello from 1 of 2$`, `^good succeeded after \d+s\.$`}},
-		{"it fails and its last words are told", "echo no data; exit 7", []string{"--name=bad"}, 1,
+		{"it fails and its last lines are printed", "echo no data; exit 7", []string{"--name=bad"}, 1,
 			[]string{`^bad failed after`, `Worker 0 .* exited with code 7`, `^    \| no data$`}},
 		{"its deadline passes", "sleep 600", []string{"--name=late", "--deadline=2s"}, 124,
 			[]string{`^late passed its deadline of 2s\.$`, `activeDeadlineSeconds 2`}},
@@ -124,7 +124,7 @@ func TestLookingAtJobs(t *testing.T) {
 	d.expect(d.types("suspend", "demo"), 0, `^demo is suspended\.$`)
 	d.expect(d.types("suspend", "demo"), 0, `^demo is suspended already\.$`)
 	d.expect(d.types("wait", "demo", "--for=suspended"), 0)
-	d.expect(d.types("why", "demo"), 0, "`trainyard resume demo --kubeconfig .* -n "+d.Namespace+"` lets it run")
+	d.expect(d.types("why", "demo"), 0, "`trainyard resume demo --kubeconfig .* -n "+d.Namespace+"` starts it again")
 	d.Eventually("that is noted", func() error { return found(d.types("events", "demo").Stdout, "is suspended") })
 	d.goesForward(d.types("events", "demo").Stdout, "is created", "is suspended")
 	d.expect(d.types("resume", "demo"), 0, "demo is resumed")
@@ -134,7 +134,7 @@ func TestLookingAtJobs(t *testing.T) {
 	d.expect(d.types("get"), 0, "There are no jobs in namespace")
 }
 
-// goesForward checks that the times of a timeline never go back, and that these things are told in this order, the first
+// goesForward checks that the times of a timeline never go back, and that these things appear in this order, the first
 // of them first of all.
 func (d desk) goesForward(timeline string, things ...string) {
 	d.Helper()
@@ -211,11 +211,11 @@ func TestWhyAJobDoesNotRun(t *testing.T) {
 	})
 	d.Kubectl("patch", "pytorchjob", "greedy", "--type=merge", `-p={"spec":{"runPolicy":{"activeDeadlineSeconds":1}}}`)
 	d.expect(d.types("wait", "greedy"), 124, `^greedy passed its deadline of 1s\.$`)
-	d.expect(d.types("why", "greedy"), 0, `was not running: Worker 0 .* waits: it cannot be scheduled: .*Insufficient nvidia.com/gpu\. Ask for less`)
+	d.expect(d.types("why", "greedy"), 0, `was not running: Worker 0 .* waits: it cannot be scheduled: .*Insufficient nvidia.com/gpu\. Request fewer resources`)
 }
 
 // A volume that cannot be mounted shows in nothing but Kubernetes' warnings.
-func TestRunTellsWhatKeepsAJobFromStarting(t *testing.T) {
+func TestRunSaysWhyAJobDoesNotStart(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	file := filepath.Join(t.TempDir(), "job.yaml")
@@ -247,11 +247,11 @@ func TestMistakesOnACluster(t *testing.T) {
 		code int
 		says string
 	}{
-		{[]string{"why", "nobody"}, 1, "there is no such job as nobody in namespace .*: `trainyard get` lists those there are"},
+		{[]string{"why", "nobody"}, 1, "there is no such job as nobody in namespace .*: `trainyard get` lists the jobs"},
 		{[]string{"why"}, 2, "no job is named: use `trainyard why JOB`"},
 		{[]string{"get", "--context=elsewhere"}, 2, `context "elsewhere" does not exist`},
 		{[]string{"wait", "nobody", "--for=ever"}, 2, "--for ever: use end, running"},
-		{[]string{"scale", "nobody", "many"}, 2, "many is no number of replicas"},
+		{[]string{"scale", "nobody", "many"}, 2, "many is not a number of replicas"},
 		{[]string{"run"}, 2, "nothing to run"},
 		{[]string{"run", "--", "true"}, 2, "a cluster needs an image"},
 	} {
@@ -259,7 +259,7 @@ func TestMistakesOnACluster(t *testing.T) {
 	}
 }
 
-// On a machine where nothing runs, run brings a cluster with it and takes it away again.
+// If no cluster runs, run starts one and stops it again.
 func TestRunStartsAClusterOfItsOwn(t *testing.T) {
 	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: []string{trainyardName, "run", "--data-dir=" + t.TempDir(), "--", "sh", "-c", "echo hello; pwd"}, Env: os.Environ()}
 	d := desk{&local.World{TB: t}}
@@ -293,18 +293,18 @@ func TestWhatCannotBeDoneToAJobIsSaid(t *testing.T) {
 		code int
 		says string
 	}{
-		{[]string{"scale", "demo", "0"}, 2, "demo needs someone to train: use at least 1, or `trainyard suspend demo --kubeconfig " + local.Shared(t).Kubeconfig() + " -n " + d.Namespace + "`"},
+		{[]string{"scale", "demo", "0"}, 2, "demo needs at least one replica: use 1 or more, or `trainyard suspend demo --kubeconfig " + local.Shared(t).Kubeconfig() + " -n " + d.Namespace + "`"},
 		{[]string{"scale", "demo", "2", "--role=master"}, 2, "demo has no role master to scale: it has worker"},
 		{[]string{"scale", "over", "2"}, 1, "job over has ended: there is nothing to scale"},
 		{[]string{"logs", "demo", "--attempt=2"}, 2, "demo has no attempt 2: its last is 1"},
 		{[]string{"logs", "demo", "--attempt=0"}, 2, "they are counted from 1"},
-		{[]string{"logs", "demo", "--since=-3s"}, 2, "--since -3s: use a time that has passed"},
+		{[]string{"logs", "demo", "--since=-3s"}, 2, "--since -3s: use a positive time"},
 		{[]string{"submit", "-f", file, "--namespace=nowhere"}, 2, "there is no namespace nowhere"},
 		{[]string{"submit", "-f", elsewhere}, 2, "there is no namespace team-a"},
 	} {
 		d.refuses(d.types(row.args...), row.code, regexp.QuoteMeta(row.says))
 	}
-	d.Eventually("the shell is offered both", func() error { // who asks gives up soon
+	d.Eventually("the shell is offered both", func() error { // completion has a short timeout
 		shell := d.command("why", "")
 		shell.Args = slices.Insert(shell.Args, 1, "__complete")
 		return found(finish(d, shell).Stdout, "demo\tPyTorchJob, ", "over\tPyTorchJob, succeeded\n")

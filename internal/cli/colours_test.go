@@ -9,7 +9,7 @@ import (
 )
 
 // Each replica has a colour of its own on a terminal, unless the person wants none.
-func TestReplicasAreToldApartByColour(t *testing.T) {
+func TestReplicasHaveTheirOwnColours(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	there := []string{"--namespace=" + d.Namespace, "--kubeconfig=" + local.Shared(t).Kubeconfig()}

@@ -18,9 +18,9 @@ func convertCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "convert -f old.yaml > new.yaml",
 		Short: "Rewrite a manifest in today's layout, or as a TrainJob",
-		Long: `Rewrite a manifest of an older layout (v1beta2, or v1 with policies directly in spec) as today's kubeflow.org/v1 has it.
-Comments and the order of fields stay. With --to trainjob a PyTorchJob becomes a TrainJob and the TrainingRuntime it is
-made from. What was changed, what behaves differently and what could not be carried over is said on standard error.`,
+		Long: `Rewrite a manifest with an older layout (v1beta2, or v1 with policies directly in spec) as kubeflow.org/v1. Comments
+and the order of fields stay. With --to trainjob a PyTorchJob becomes a TrainJob and a TrainingRuntime. Standard error
+says what was changed, what behaves differently and what could not be converted.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return convert(cmd, file, to) },
 	}
@@ -30,7 +30,7 @@ made from. What was changed, what behaves differently and what could not be carr
 }
 
 func convert(cmd *cobra.Command, file, to string) error {
-	if err := choice("to", to, "v1", "trainjob"); err != nil {
+	if err := checkChoice("to", to, "v1", "trainjob"); err != nil {
 		return err
 	}
 	docs, err := readFile(cmd, file)
@@ -43,21 +43,21 @@ func convert(cmd *cobra.Command, file, to string) error {
 	notes := &printer{Writer: cmd.ErrOrStderr()}
 	var converted []*document.Document
 	for _, doc := range docs {
-		said, err := conversion.ToV1(doc)
+		remarks, err := conversion.ToV1(doc)
 		if err != nil {
-			return badFile(err)
+			return fileError(err)
 		}
-		if err := sound(cmd.Context(), file, []*document.Document{doc}, certain); err != nil { // the lines are still those of the file
+		if err := checkDocuments(cmd.Context(), file, []*document.Document{doc}, isCertainError); err != nil { // the line numbers are still those of the file
 			return err
 		}
 		become := []*document.Document{doc}
 		if to == "trainjob" {
-			if become, said, err = conversion.ToTrainJob(doc); err != nil {
-				return badFile(err)
+			if become, remarks, err = conversion.ToTrainJob(doc); err != nil {
+				return fileError(err)
 			}
 		}
 		converted = append(converted, become...)
-		for _, n := range said {
+		for _, n := range remarks {
 			notes.printf("%s:%d: %s\n", file, n.Line, n.Text)
 		}
 	}
@@ -78,7 +78,7 @@ func whyNot(docs []*document.Document) string {
 		case kind != nil:
 			return fmt.Sprintf("%s is in %s, not in %s: correct it", gvk.Kind, kind.GroupVersion(), gvk.GroupVersion())
 		case gvk.Group == kubeflowv1.GroupVersion.Group:
-			return fmt.Sprintf("%s is not served: the kinds that are converted are %s", gvk.Kind, strings.Join(conversion.Kinds(), ", "))
+			return fmt.Sprintf("%s cannot be converted: the kinds that can are %s", gvk.Kind, strings.Join(conversion.Kinds(), ", "))
 		}
 	}
 	return "it has no job of the kinds that are converted: " + strings.Join(conversion.Kinds(), ", ")

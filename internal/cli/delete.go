@@ -26,7 +26,7 @@ func deleteCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := remove(ctx, cmd.ErrOrStderr(), y, j, !now); err != nil {
+			if err := deleteJob(ctx, cmd.ErrOrStderr(), y, j, !now); err != nil {
 				return t.explain(err)
 			}
 			out, words := &printer{Writer: cmd.OutOrStdout()}, "is deleted"
@@ -42,8 +42,8 @@ func deleteCommand() *cobra.Command {
 	return cmd
 }
 
-// remove deletes a job and, where it is to wait, tells what it waits for.
-func remove(ctx context.Context, out io.Writer, y *yard.Yard, j *yard.Job, await bool) error {
+// deleteJob deletes a job. If it shall wait until the job is gone, it prints what it waits for.
+func deleteJob(ctx context.Context, out io.Writer, y *yard.Yard, j *yard.Job, await bool) error {
 	if err := y.Remove(ctx, j); err != nil || !await {
 		return err
 	}

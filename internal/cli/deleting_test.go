@@ -9,7 +9,7 @@ import (
 	"github.com/trainyard/trainyard/internal/yard"
 )
 
-// A finalizer of somebody else's holds a deleted job: who waits for it is told, and need not guess.
+// A foreign finalizer holds a deleted job: delete says so while it waits.
 func TestDeletingAHeldJob(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -30,7 +30,7 @@ func TestDeletingAHeldJob(t *testing.T) {
 	d.expect(local.Outcome{Stdout: said.String(), Code: cmd.ProcessState.ExitCode()}, 0, `^held is deleted\.$`)
 }
 
-// Who follows a job that was deleted a moment before is told, and does not wait for ever; nor does another of its name pass for it.
+// Follow says that a job which was deleted before is gone. It does not wait for ever, and does not confuse it with another of its name.
 func TestFollowingAJobThatIsGone(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -54,10 +54,10 @@ func TestFollowingAJobThatIsGone(t *testing.T) {
 		select {
 		case next := <-changes:
 			if !next.Gone {
-				t.Errorf("it is told to be there, with %d conditions", len(next.Status.Conditions))
+				t.Errorf("the job is not gone and has %d conditions", len(next.Status.Conditions))
 			}
 		case <-t.Context().Done():
-			t.Error("nothing is told")
+			t.Error("Follow sends nothing")
 		}
 	}
 	d.expect(d.types("delete", "brief"), 0)
@@ -66,8 +66,8 @@ func TestFollowingAJobThatIsGone(t *testing.T) {
 	follow()
 }
 
-// A finished job makes room for one of its kind and name, whatever else has that name.
-func TestAFinishedJobMakesRoom(t *testing.T) {
+// A finished job of the same kind and name is deleted for the next one. A job of another kind with that name does not matter.
+func TestAFinishedJobIsReplaced(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	file, other := filepath.Join(t.TempDir(), "job.yaml"), filepath.Join(t.TempDir(), "other.yaml")
@@ -77,5 +77,5 @@ func TestAFinishedJobMakesRoom(t *testing.T) {
 	d.expect(d.types("submit", "-f", other), 0)
 	d.expect(d.types("wait", "pytorchjob/twin"), 0)
 	d.expect(d.types("submit", "-f", file), 0, "^PyTorchJob twin is submitted")
-	d.expect(d.types("wait", "twin"), 1, "two kinds: say pytorchjob/twin")
+	d.expect(d.types("wait", "twin"), 1, "jobs of two kinds have the name twin: use pytorchjob/twin")
 }

@@ -17,7 +17,7 @@ func eventsCommand() *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "events JOB",
-		Short: "Tell what happened to a job and its pods, in the order of time",
+		Short: "List what happened to a job and its pods, in the order of time",
 		Args:  oneArgument("job"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			y, j, err := t.find(cmd.Context(), args[0])
@@ -30,28 +30,28 @@ func eventsCommand() *cobra.Command {
 			}
 			out := &printer{Writer: cmd.OutOrStdout()}
 			for _, e := range events {
-				if all || !ordinary(e) {
+				if all || !isRoutine(e) {
 					out.printf("%s\n", eventLine(j, e))
 				}
 			}
 			if len(events) == 0 {
-				out.printf("Nothing is noted about %s. Clusters keep events for an hour.\n", j.Job.Name)
+				out.printf("There are no events of %s. Clusters keep events for an hour.\n", j.Job.Name)
 			}
 			return out.err
 		},
 	}
 	addTarget(cmd, &t)
-	cmd.Flags().BoolVar(&all, "all", false, "also the pods' ordinary steps: pulling and creating")
+	cmd.Flags().BoolVar(&all, "all", false, "also list the routine steps of pods: pulling images and creating containers")
 	return cmd
 }
 
-// ordinary tells whether an event is a step that every pod takes.
-func ordinary(e yard.Event) bool {
+// isRoutine reports whether an event is a step that every pod takes.
+func isRoutine(e yard.Event) bool {
 	return e.Kind == "Pod" && e.Type == corev1.EventTypeNormal && (e.Reason == "Pulling" || e.Reason == "Pulled" || e.Reason == "Created")
 }
 
-// eventLine is an event in one line. Many times are known to the second alone, so all are told so: cut, not rounded, or
-// they would seem to go back.
+// eventLine is an event in one line. Many events have whole seconds only, so all are shown so: truncated, because rounded times
+// could appear to go back.
 func eventLine(j *yard.Job, e yard.Event) string {
 	began := j.Object.GetCreationTimestamp().Time
 	after := func(t time.Time) string { return "+" + story.Span(t.Truncate(time.Second).Sub(began)) }

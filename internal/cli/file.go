@@ -23,32 +23,32 @@ import (
 
 // addFile adds the flag that names a file.
 func addFile(cmd *cobra.Command, file *string, what string) {
-	cmd.Flags().VarP((*oneFile)(file), "file", "f", what+`; "-" reads standard input`)
+	cmd.Flags().VarP((*fileFlag)(file), "file", "f", what+`; "-" reads standard input`)
 	_ = cmd.MarkFlagFilename("file", "yaml", "yml", "json") // fails only for a flag that is not there
 }
 
-// oneFile is a flag for a file that may be given once.
-type oneFile string
+// fileFlag is a flag that names a file and may be given once.
+type fileFlag string
 
-// errTwice says that a second file was named, of which the first would be lost.
-var errTwice = errors.New("one file is taken, and two are named: put what is in them into one, with --- between")
+// errTwoFiles refuses a second file, which would replace the first.
+var errTwoFiles = errors.New("-f takes one file, but two are given: put both into one file, separated by ---")
 
-func (f *oneFile) String() string { return string(*f) }
+func (f *fileFlag) String() string { return string(*f) }
 
-// Type is as help shows it.
-func (*oneFile) Type() string { return "string" }
+// Type is what help shows.
+func (*fileFlag) Type() string { return "string" }
 
-// Set takes the file's name.
-func (f *oneFile) Set(name string) error {
+// Set stores the file's name.
+func (f *fileFlag) Set(name string) error {
 	if *f != "" {
-		return errTwice
+		return errTwoFiles
 	}
-	*f = oneFile(name)
+	*f = fileFlag(name)
 	return nil
 }
 
-// readInput reads a file of some sort; "-" is standard input.
-func readInput(cmd *cobra.Command, file, sort string) ([]byte, error) {
+// readInput reads a file; "-" is standard input. Errors call it what.
+func readInput(cmd *cobra.Command, file, what string) ([]byte, error) {
 	var content []byte
 	var err error
 	if file == "-" {
@@ -57,12 +57,12 @@ func readInput(cmd *cobra.Command, file, sort string) ([]byte, error) {
 		content, err = os.ReadFile(file)
 	}
 	if err != nil {
-		return nil, usageError{fmt.Errorf("reading the %s: %w", sort, err)}
+		return nil, usageError{fmt.Errorf("reading the %s: %w", what, err)}
 	}
 	return content, nil
 }
 
-// readManifest reads the text of the file that -f named.
+// readManifest reads the text of the file that -f names.
 func readManifest(cmd *cobra.Command, file string) (string, error) {
 	if file == "" {
 		return "", usageError{fmt.Errorf("no manifest is named: use `%s -f job.yaml`", cmd.CommandPath())}
@@ -71,7 +71,7 @@ func readManifest(cmd *cobra.Command, file string) (string, error) {
 	return string(content), err
 }
 
-// readFile reads the objects of the file that -f named.
+// readFile reads the objects of the file that -f names.
 func readFile(cmd *cobra.Command, file string) ([]*document.Document, error) {
 	content, err := readManifest(cmd, file)
 	if err != nil {
@@ -80,15 +80,15 @@ func readFile(cmd *cobra.Command, file string) ([]*document.Document, error) {
 	docs, err := document.Parse(file, content)
 	switch mistakes := document.Mistakes(err); {
 	case len(mistakes) > 1:
-		return nil, firstOf(file, mistakes[0].Error())
+		return nil, refuseFile(file, mistakes[0].Error())
 	case err != nil:
-		return nil, badFile(err)
+		return nil, fileError(err)
 	}
 	return docs, nil
 }
 
-// badFile makes what is wrong with a file the person's mistake.
-func badFile(err error) error {
+// fileError makes an error in a file a usage error.
+func fileError(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -102,24 +102,24 @@ type jobOfFile struct {
 	*manifest.Manifest
 }
 
-// readJobs reads the jobs among the objects of a file, for what is done without a cluster. There must be one, and no errors.
+// readJobs reads the jobs of a file, for verbs that need no cluster. There must be at least one, and no errors.
 func readJobs(cmd *cobra.Command, file string) ([]jobOfFile, error) {
 	docs, err := readFile(cmd, file)
 	if err != nil {
 		return nil, err
 	}
-	return jobsAmong(cmd.Context(), file, docs, anyError)
+	return jobsAmong(cmd.Context(), file, docs, isError)
 }
 
-// jobsAmong reads the jobs of a file in which there is none of the problems for which it is refused.
-func jobsAmong(ctx context.Context, file string, docs []*document.Document, refused func(lint.Problem) bool) ([]jobOfFile, error) {
+// jobsAmong reads the jobs of a file. It refuses the file for the first problem that refuse selects.
+func jobsAmong(ctx context.Context, file string, docs []*document.Document, refuse func(lint.Problem) bool) ([]jobOfFile, error) {
 	if !slices.ContainsFunc(docs, func(doc *document.Document) bool { return kindOf(doc) != nil }) {
-		if err := sound(ctx, file, docs, anyError); err != nil { // it may be a job but for its apiVersion or kind
+		if err := checkDocuments(ctx, file, docs, isError); err != nil { // it may be a job with a wrong apiVersion or kind
 			return nil, err
 		}
 		return nil, usageError{fmt.Errorf("%s has no training job in it: the kinds are %s", file, strings.Join(kindNames(), ", "))}
 	}
-	if err := sound(ctx, file, docs, refused); err != nil {
+	if err := checkDocuments(ctx, file, docs, refuse); err != nil {
 		return nil, err
 	}
 	var jobs []jobOfFile
@@ -130,14 +130,14 @@ func jobsAmong(ctx context.Context, file string, docs []*document.Document, refu
 		}
 		job, err := readJob(doc, kind, docs)
 		if err != nil {
-			return nil, badFile(err)
+			return nil, fileError(err)
 		}
 		jobs = append(jobs, job)
 	}
 	return jobs, nil
 }
 
-// kindOf is the kind of a document, nil if it is no training job.
+// kindOf is the kind of a document, nil if it is not a training job.
 func kindOf(doc *document.Document) kinds.Adapter { return kinds.Of(doc.Object.GroupVersionKind()) }
 
 func kindNames() []string {
@@ -171,7 +171,7 @@ func readJob(doc *document.Document, kind kinds.Adapter, file []*document.Docume
 	return jobOfFile{doc, kind, kind.Read(obj)}, nil
 }
 
-// oneJob is the only job of a file, for what is done without a cluster.
+// oneJob is the only job of a file, for verbs that need no cluster.
 func oneJob(cmd *cobra.Command, file string) (jobOfFile, error) {
 	jobs, err := readJobs(cmd, file)
 	if err != nil {
@@ -180,9 +180,9 @@ func oneJob(cmd *cobra.Command, file string) (jobOfFile, error) {
 	return only(cmd, file, jobs)
 }
 
-// onlyJob is the only job among objects that a cluster is to judge.
+// onlyJob is the only job among objects that will be submitted to a cluster.
 func onlyJob(cmd *cobra.Command, file string, docs []*document.Document) (jobOfFile, error) {
-	jobs, err := jobsAmong(cmd.Context(), file, docs, certain)
+	jobs, err := jobsAmong(cmd.Context(), file, docs, isCertainError)
 	if err != nil {
 		return jobOfFile{}, err
 	}
@@ -196,13 +196,13 @@ func only(cmd *cobra.Command, file string, jobs []jobOfFile) (jobOfFile, error) 
 	return jobs[0], nil
 }
 
-// shown refuses a job of which nothing can be shown without a cluster, by a verb in the passive: rendered.
-func shown(j job.Job, verb string) error {
+// checkOffline refuses a job that cannot be processed without a cluster. The participle is what would be done to it: rendered.
+func checkOffline(j job.Job, participle string) error {
 	if j.Missing != "" {
-		return usageError{fmt.Errorf("%s cannot be %s: %s", j.Name, verb, j.Missing)}
+		return usageError{fmt.Errorf("%s cannot be %s: %s", j.Name, participle, j.Missing)}
 	}
 	if role, found := manifest.TooManyReplicas(j); found {
-		return usageError{fmt.Errorf("%s cannot be %s: it has %d replicas of %s, and at most %d are", j.Name, verb, j.Size(role), role.Name, manifest.MaxReplicas)}
+		return usageError{fmt.Errorf("%s cannot be %s: it has %d replicas of %s, and the limit is %d", j.Name, participle, j.Size(role), role.Name, manifest.MaxReplicas)}
 	}
 	return nil
 }

@@ -12,29 +12,29 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// span is a flag for a time that a run policy has in whole seconds, or not at all.
-type span struct {
+// durationFlag is an optional duration for a run policy, which has whole seconds.
+type durationFlag struct {
 	text   string
 	length time.Duration
 }
 
-func (s *span) String() string { return s.text }
+func (s *durationFlag) String() string { return s.text }
 
-// Type is that of flags of durations.
-func (*span) Type() string { return "duration" }
+// Type is the same as of other durations, for help and flagError.
+func (*durationFlag) Type() string { return "duration" }
 
-// Set takes what a person typed.
-func (s *span) Set(text string) (err error) {
+// Set parses the flag's value.
+func (s *durationFlag) Set(text string) (err error) {
 	s.text = text
 	s.length, err = time.ParseDuration(text)
 	return err
 }
 
-func (s *span) given() bool { return s.text != "" }
+func (s *durationFlag) isSet() bool { return s.text != "" }
 
-func (s *span) check(flag string, least, most time.Duration) error {
+func (s *durationFlag) check(flag string, least, most time.Duration) error {
 	switch {
-	case !s.given():
+	case !s.isSet():
 		return nil
 	case s.length < least:
 		return fmt.Errorf("--%s %s: use at least %s", flag, s.text, least)
@@ -46,10 +46,10 @@ func (s *span) check(flag string, least, most time.Duration) error {
 	return nil
 }
 
-// badFlag says what is wrong with a flag, and what would be right.
-func badFlag(cmd *cobra.Command, err error) error {
-	if errors.Is(err, errTwice) {
-		return usageError{errTwice}
+// flagError says what is wrong with a flag, and what to use.
+func flagError(cmd *cobra.Command, err error) error {
+	if errors.Is(err, errTwoFiles) {
+		return usageError{errTwoFiles}
 	}
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {
@@ -66,8 +66,8 @@ func badFlag(cmd *cobra.Command, err error) error {
 	return usageError{fmt.Errorf("%w; `%s --help` lists the flags", err, cmd.CommandPath())}
 }
 
-// choice checks the value of a flag that has few.
-func choice(flag, value string, allowed ...string) error {
+// checkChoice checks the value of a flag that allows only some.
+func checkChoice(flag, value string, allowed ...string) error {
 	for _, a := range allowed {
 		if value == a {
 			return nil

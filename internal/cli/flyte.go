@@ -12,8 +12,8 @@ import (
 	"github.com/trainyard/trainyard/internal/text"
 )
 
-// flyteCommand is what a Flyte team asks: what job becomes of a task, what will surprise its author, and what phase Flyte reads
-// from a job.
+// flyteCommand answers what a Flyte team asks: which job Flyte makes of a task, what will surprise the task's author, and which phase
+// Flyte reads from a job.
 func flyteCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "flyte",
@@ -91,7 +91,7 @@ func flyteRenderCommand() *cobra.Command {
 	return cmd
 }
 
-// printManifest prints an object the way it would be applied: without the fields that only a cluster fills in.
+// printManifest prints an object as it would be applied: without the fields that only a cluster sets.
 func printManifest(out io.Writer, object runtime.Object) error {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
@@ -128,7 +128,7 @@ func flyteLintCommand() *cobra.Command {
 	var f flyteTask
 	cmd := &cobra.Command{
 		Use:   "lint -f TASK",
-		Short: "Tell what will surprise the author of a task; exit code 1 if anything does",
+		Short: "Warn of what will surprise the author of a task; exit code 1 if anything does",
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			task, err := f.read(cmd)
@@ -142,7 +142,7 @@ func flyteLintCommand() *cobra.Command {
 			if len(warnings) > 0 {
 				return fmt.Errorf("task %s: %s", f.file, text.Count(len(warnings), "warning", "warnings"))
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "task %s: nothing to remark\n", f.file)
+			fmt.Fprintf(cmd.OutOrStdout(), "task %s: no warnings\n", f.file)
 			return nil
 		},
 	}

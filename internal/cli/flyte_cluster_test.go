@@ -9,7 +9,7 @@ import (
 	"github.com/trainyard/trainyard/internal/testing/local"
 )
 
-// What Flyte would make of a job is told in each state of its life, by the job that Flyte's backend would create.
+// The phase that Flyte reads is right in each state of a job that Flyte's backend would create.
 func TestFlyteStatusInEachStateOfALife(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)

@@ -21,7 +21,7 @@ import (
 	"github.com/trainyard/trainyard/flyte"
 )
 
-// flyteStatus tells what phase each Flyte derives from a job, and why.
+// flyteStatus is `trainyard flyte status`: the phase that each Flyte reads from a job, and why.
 type flyteStatus struct {
 	target
 	file string
@@ -31,11 +31,11 @@ func flyteStatusCommand() *cobra.Command {
 	var s flyteStatus
 	cmd := &cobra.Command{
 		Use:   "status JOB | -f FILE",
-		Short: "Tell what phase Flyte 1 and Flyte 2 read from a job, and why",
-		Long: `Tell what phase Flyte 1 and Flyte 2 read from a job, and why.
+		Short: "Show the phase that Flyte 1 and Flyte 2 read from a job, and why",
+		Long: `Show the phase that Flyte 1 and Flyte 2 read from a job, and why.
 
-The job is a live one, named JOB, pytorchjob/JOB or tfjob/JOB, or one that was dumped with
-"kubectl get -o yaml", alone or in a list with its pods.`,
+The job is on a cluster, named JOB, pytorchjob/JOB or tfjob/JOB, or in a file that "kubectl get -o yaml" wrote, alone
+or in a list with its pods.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if (s.file == "") == (len(args) == 0) || len(args) > 1 {
 				return usageError{errors.New("name one job, or a file with -f")}
@@ -48,7 +48,7 @@ The job is a live one, named JOB, pytorchjob/JOB or tfjob/JOB, or one that was d
 				return err
 			}
 			for _, dialect := range []flyte.Dialect{flyte.Flyte1, flyte.Flyte2} {
-				tellReading(cmd.OutOrStdout(), dialect, flyte.ReadPhase(job, pods, time.Now(), dialect))
+				printReading(cmd.OutOrStdout(), dialect, flyte.ReadPhase(job, pods, time.Now(), dialect))
 			}
 			return nil
 		},
@@ -58,7 +58,7 @@ The job is a live one, named JOB, pytorchjob/JOB or tfjob/JOB, or one that was d
 	return cmd
 }
 
-func tellReading(out io.Writer, dialect flyte.Dialect, r flyte.Reading) {
+func printReading(out io.Writer, dialect flyte.Dialect, r flyte.Reading) {
 	fmt.Fprintf(out, "Flyte %s: %s\n", strings.TrimPrefix(string(dialect), "v"), r.Phase)
 	for _, line := range []struct{ name, text string }{{"code", r.Code}, {"message", r.Message}, {"why", r.Why}} {
 		if line.text != "" {
@@ -92,7 +92,7 @@ func (s *flyteStatus) live(ctx context.Context, name string) (flyte.Manifest, []
 		return nil, nil, err
 	}
 	if j.Kind.Name() == trainer.TrainJobKind {
-		return nil, nil, usageError{fmt.Errorf("%s is a TrainJob, of which Flyte knows nothing: name a PyTorchJob or a TFJob", j.Job.Name)}
+		return nil, nil, usageError{fmt.Errorf("%s is a TrainJob, which Flyte does not read: name a PyTorchJob or a TFJob", j.Job.Name)}
 	}
 	var pods corev1.PodList
 	if err := y.List(ctx, &pods, client.InNamespace(y.Namespace), client.MatchingLabels{naming.LabelJobName: j.Job.Name}); err != nil {
@@ -101,7 +101,7 @@ func (s *flyteStatus) live(ctx context.Context, name string) (flyte.Manifest, []
 	return j.Object, pods.Items, nil
 }
 
-// readDump reads what kubectl printed: a job, or a list of objects with a job in it.
+// readDump reads what kubectl printed: a job, or a list that has one.
 func readDump(data []byte) (flyte.Manifest, []corev1.Pod, error) {
 	var content map[string]any
 	if err := yaml.Unmarshal(data, &content); err != nil {

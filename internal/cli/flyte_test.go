@@ -38,7 +38,7 @@ func TestFlyteRenderPrintsTheJobOfATask(t *testing.T) {
 	}
 }
 
-func TestFlyteLintTellsWhatSurprises(t *testing.T) {
+func TestFlyteLintWarns(t *testing.T) {
 	patient := strings.Replace(elasticTask, `"activeDeadlineSeconds":200`, `"activeDeadlineSeconds":2000`, 1)
 	for task, says := range map[string]string{elasticTask: "task -: 2 warnings\n", patient: "task -: 1 warning\n"} {
 		out, stderr, code := typed(task, "flyte", "lint", "-f", "-")

@@ -13,49 +13,49 @@ import (
 	"github.com/trainyard/trainyard/internal/yard"
 )
 
-// follower shows a job to its end: logs, what happens to it, a live line, a summary.
+// follower follows a job to its end: it prints logs, events, a live line and a summary.
 type follower struct {
 	yard    *yard.Yard
 	screen  *screen
 	json    bool
 	signals <-chan os.Signal
-	// died is closed when the local cluster that the job is on has ended, and death says so.
-	died  <-chan struct{}
-	death error
+	// clusterDone is closed when the local cluster of the job has ended. clusterErr is then the error.
+	clusterDone <-chan struct{}
+	clusterErr  error
 
 	job   *yard.Job
 	pad   int
 	first *job.Failure
-	// words are what was last said.
-	words lastWords
-	// stopping says that a person wants the job to stop, deleting that the API server has taken that, denied that it has not.
+	// last is what the replicas wrote last.
+	last lastLines
+	// stopping says that a person wants the job to stop, deleting that the API server has accepted that, denied that it refused.
 	stopping, deleting, denied bool
-	// killed says that nobody waits for an orderly end: Ctrl-C was pressed twice, or the cluster is dead.
+	// killed says that there is no orderly end to wait for: Ctrl-C was pressed twice, or the cluster has ended.
 	killed bool
-	// lines are what the replicas write; contact is whether the cluster answers.
+	// lines are the replicas' log lines; contact says whether the cluster answers.
 	lines   chan yard.Line
 	contact chan bool
-	// asked is when Kubernetes was last asked what keeps the job, warned what it said.
-	asked  time.Time
-	warned string
+	// checked is when Kubernetes' warnings were last read, warned the last one that was reported.
+	checked time.Time
+	warned  string
 }
 
-// impatience is how long a job may start without a word before Kubernetes is asked what keeps it.
-const impatience = 5 * time.Second
+// warningsInterval is how often Kubernetes' warnings are read while a job is starting and has no message.
+const warningsInterval = 5 * time.Second
 
-// drain is for how long nothing may come of logs after the job's end, while there is more.
-const drain = 5 * time.Second
+// logIdleTimeout is how long to wait for the next log line after the job's end.
+const logIdleTimeout = 5 * time.Second
 
 // follow returns when the job has ended, with its outcome.
 func (f *follower) follow(ctx context.Context, j *yard.Job) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	f.job, f.asked, f.words = j, time.Now(), lastWords{}
+	f.job, f.checked, f.last = j, time.Now(), lastLines{}
 	f.lines, f.contact = make(chan yard.Line, 100), make(chan bool)
 	for _, r := range replicasOf(j.Job) {
 		f.pad = max(f.pad, len(shortName(r)))
 	}
-	f.tell("submitted", "%s %s is submitted.", j.Kind.Name(), j.Job.Name)
+	f.report("submitted", "%s %s is submitted.", j.Kind.Name(), j.Job.Name)
 	changes, err := f.yard.Follow(ctx, j, func(answers bool) {
 		select {
 		case f.contact <- answers:
@@ -66,12 +66,12 @@ func (f *follower) follow(ctx context.Context, j *yard.Job) error {
 		return err
 	}
 	logs := f.yard.FollowLogs(ctx, j, yard.LogQuery{Partial: f.screen.width > 0}, func(l yard.Line) { f.lines <- l })
-	defer f.screen.end()
-	return f.attend(ctx, changes, logs)
+	defer f.screen.clearLive()
+	return f.loop(ctx, changes, logs)
 }
 
-// attend shows what happens, in the order in which it does, until the job has ended.
-func (f *follower) attend(ctx context.Context, changes <-chan *yard.Job, logs finish) error {
+// loop reports what happens, in that order, until the job has ended.
+func (f *follower) loop(ctx context.Context, changes <-chan *yard.Job, logs finish) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
@@ -79,23 +79,23 @@ func (f *follower) attend(ctx context.Context, changes <-chan *yard.Job, logs fi
 		case l := <-f.lines:
 			f.log(l)
 		case <-tick.C:
-			if f.leaving() && !f.deleting {
-				f.remove(ctx, time.Second)
+			if f.stops() && !f.deleting {
+				f.deleteJob(ctx, time.Second)
 			}
-			f.ask(ctx)
-			f.screen.keep(f.live())
+			f.reportWarnings(ctx)
+			f.screen.setLive(f.live())
 		case <-f.signals:
 			if f.stopping {
 				f.killed = true
-				f.atOnce()
+				f.kill()
 				return outcome(exitInterrupted)
 			}
-			f.interrupt(ctx)
+			f.stop(ctx)
 		case answers := <-f.contact:
-			f.tell("contact", "%s.", contactWords(answers))
-		case <-f.died:
+			f.report("contact", "%s.", contactWords(answers))
+		case <-f.clusterDone:
 			f.killed = true
-			return f.death
+			return f.clusterErr
 		case next := <-changes:
 			f.change(next)
 			if next.Gone || next.Status.Finished() && !f.deleting {
@@ -106,15 +106,15 @@ func (f *follower) attend(ctx context.Context, changes <-chan *yard.Job, logs fi
 	}
 }
 
-// finish reads logs to their end, as far as they come, and tells whether that was all.
-type finish func(ctx context.Context, patience time.Duration) (whole bool)
+// finish reads logs to their end and reports whether it got all.
+type finish func(ctx context.Context, idleTimeout time.Duration) (whole bool)
 
-// drain shows what was written before the end. Ctrl-C leaves the rest.
+// drain prints what was written before the end. Ctrl-C skips the rest.
 func (f *follower) drain(ctx context.Context, logs finish) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	done := make(chan bool, 1)
-	go func() { done <- logs(ctx, drain) }()
+	go func() { done <- logs(ctx, logIdleTimeout) }()
 	for {
 		select {
 		case l := <-f.lines:
@@ -127,7 +127,7 @@ func (f *follower) drain(ctx context.Context, logs finish) {
 				f.log(<-f.lines)
 			}
 			if !whole {
-				f.tell("error", "the log could not be read to its end: %s has what is kept of it.", hint(f.yard, f.job, "logs"))
+				f.report("error", "the log could not be read to its end: %s shows what is left of it.", hint(f.yard, f.job, "logs"))
 			}
 			return
 		}
@@ -136,7 +136,7 @@ func (f *follower) drain(ctx context.Context, logs finish) {
 
 func (f *follower) log(l yard.Line) {
 	if !l.Partial {
-		f.words.hear(l)
+		f.last.add(l)
 	}
 	if f.json {
 		l.Attempt++ // people count from 1
@@ -148,53 +148,53 @@ func (f *follower) log(l yard.Line) {
 		return
 	}
 	if l.Partial {
-		f.screen.unfinished(l.Replica, l.Text)
+		f.screen.showProgress(l.Replica, l.Text)
 		return
 	}
 	f.screen.log(l.Replica, l.Text, f.pad)
 }
 
-// change tells what is new about the job.
+// change reports what has changed about the job.
 func (f *follower) change(next *yard.Job) {
 	was, is := f.job.Status, next.Status
 	f.job = next
 	if f.first == nil {
 		f.first = is.LastFailure
 	}
-	if changes := story.Scaled(was, is); changes != "" && !f.leaving() && !next.Gone {
-		f.tell("scaled", "%s is scaled: %s.", next.Job.Name, changes)
+	if changes := story.Scaled(was, is); changes != "" && !f.stops() && !next.Gone {
+		f.report("scaled", "%s is scaled: %s.", next.Job.Name, changes)
 	}
 	switch {
-	case f.leaving() || next.Gone:
+	case f.stops() || next.Gone:
 	case is.Retries+is.Disruptions > was.Retries+was.Disruptions && is.LastFailure != nil && !is.Finished():
-		f.tell("restarting", "%s is restarting: %s%s.", next.Job.Name, is.LastFailure, charged(next, was))
+		f.report("restarting", "%s is restarting: %s%s.", next.Job.Name, is.LastFailure, charged(next, was))
 	case is.Is(job.Running) && !was.Is(job.Running):
-		f.tell("running", "%s is running, %s ready.", next.Job.Name, is.Ready)
+		f.report("running", "%s is running, %s ready.", next.Job.Name, is.Ready)
 	case is.Is(job.Suspended) && !was.Is(job.Suspended):
-		f.tell("suspended", "%s is suspended.", next.Job.Name)
+		f.report("suspended", "%s is suspended.", next.Job.Name)
 	case is.Message != was.Message && is.Message != "" && !is.Finished():
-		f.tell("waiting", "%s is %s: %s.", next.Job.Name, strings.ToLower(f.story().State()), strings.TrimRight(is.Message, "."))
+		f.report("waiting", "%s is %s: %s.", next.Job.Name, strings.ToLower(f.story().State()), strings.TrimRight(is.Message, "."))
 	}
-	f.screen.keep(f.live())
+	f.screen.setLive(f.live())
 }
 
-// ask tells what keeps a job from starting where only Kubernetes' warnings know, as of a volume that cannot be mounted.
-func (f *follower) ask(ctx context.Context) {
-	if s := f.story(); f.leaving() || s.Status.Message != "" || s.State() != "Starting" || time.Since(f.asked) < impatience {
+// reportWarnings says why a job does not start, if only Kubernetes' warnings say so, for example about a volume that cannot be mounted.
+func (f *follower) reportWarnings(ctx context.Context) {
+	if s := f.story(); f.stops() || s.Status.Message != "" || s.State() != "Starting" || time.Since(f.checked) < warningsInterval {
 		return
 	}
-	f.asked = time.Now()
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	f.checked = time.Now()
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	s, err := askedOf(ctx, f.yard, f.job)
+	s, err := fullStory(ctx, f.yard, f.job)
 	if err != nil || len(s.Warnings) == 0 || s.Warnings[len(s.Warnings)-1] == f.warned {
 		return
 	}
 	f.warned = s.Warnings[len(s.Warnings)-1]
-	f.tell("waiting", "%s is starting: %s.", f.job.Job.Name, strings.TrimRight(f.warned, "."))
+	f.report("waiting", "%s is starting: %s.", f.job.Job.Name, strings.TrimRight(f.warned, "."))
 }
 
-// charged says what a restart cost.
+// charged says whether a restart was charged as a retry.
 func charged(j *yard.Job, was job.Status) string {
 	switch limit := j.Job.Policy.BackoffLimit; {
 	case j.Status.Retries == was.Retries:
@@ -208,14 +208,14 @@ func charged(j *yard.Job, was job.Status) string {
 func (f *follower) story() story.Story { return storyOf(f.job, time.Now()) }
 
 func (f *follower) live() string {
-	if f.leaving() {
-		return "stopping · Ctrl-C again stops it at once"
+	if f.stops() {
+		return "stopping · Ctrl-C again kills it"
 	}
 	return f.job.Job.Name + " · " + f.story().Line()
 }
 
-// tell says that something happened.
-func (f *follower) tell(kind, format string, args ...any) {
+// report prints that something happened.
+func (f *follower) report(kind, format string, args ...any) {
 	if f.json {
 		f.print(map[string]any{"type": kind, "time": time.Now().UTC(), "job": f.job.Job.Name, "message": fmt.Sprintf(format, args...)})
 		return

@@ -11,23 +11,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// patience is how long the API server may take to answer while a person waits for something else.
-const patience = 5 * time.Second
+// requestTimeout is how long a request may take that a person did not ask for.
+const requestTimeout = 5 * time.Second
 
-// interrupt stops the job gracefully: its pods get their time to end.
-func (f *follower) interrupt(ctx context.Context) {
+// stop stops the job gracefully: its pods get their grace period.
+func (f *follower) stop(ctx context.Context) {
 	f.stopping = true
-	f.tell("stopping", "stopping %s; Ctrl-C again stops it at once.", f.job.Job.Name)
-	f.screen.keep(f.live())
-	f.remove(ctx, patience)
+	f.report("stopping", "stopping %s; Ctrl-C again kills it.", f.job.Job.Name)
+	f.screen.setLive(f.live())
+	f.deleteJob(ctx, requestTimeout)
 }
 
-// leaving tells whether the job is on its way to be stopped.
-func (f *follower) leaving() bool { return f.stopping && !f.denied }
+// stops reports whether the job is being stopped.
+func (f *follower) stops() bool { return f.stopping && !f.denied }
 
-// remove has the job deleted. Where the API server does not answer, it is asked again at the next tick; where it does not let this
-// person, the job goes on.
-func (f *follower) remove(ctx context.Context, limit time.Duration) {
+// deleteJob asks the API server to delete the job. If the server does not answer, the next tick asks again. If it refuses, the job
+// goes on.
+func (f *follower) deleteJob(ctx context.Context, limit time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	err := f.yard.Remove(ctx, f.job)
@@ -35,17 +35,17 @@ func (f *follower) remove(ctx context.Context, limit time.Duration) {
 	var answer apierrors.APIStatus
 	if errors.As(err, &answer) && !apierrors.IsServerTimeout(err) && !apierrors.IsTooManyRequests(err) {
 		f.denied = true
-		f.tell("error", "%s goes on: %v.", f.job.Job.Name, err)
+		f.report("error", "%s keeps running: %v.", f.job.Job.Name, err)
 	}
 }
 
-// atOnce kills what still runs. A pod that is taken from a kubelet without a second to end in has its containers ended as patiently
-// as was said at first.
-func (f *follower) atOnce() {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+// kill deletes the pods with a grace period of one second. With zero, kubelet would still grant the containers the grace period of the
+// first deletion.
+func (f *follower) kill() {
+	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
 	if err := f.killPods(ctx); err != nil {
-		f.tell("error", "killing %s: %v", f.job.Job.Name, err)
+		f.report("error", "killing %s: %v", f.job.Job.Name, err)
 	}
 }
 
@@ -60,10 +60,10 @@ func (f *follower) killPods(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	soon := int64(1)
+	gracePeriod := int64(1)
 	var failed []error
 	for i := range pods {
-		failed = append(failed, client.IgnoreNotFound(f.yard.Delete(ctx, &pods[i], &client.DeleteOptions{GracePeriodSeconds: &soon})))
+		failed = append(failed, client.IgnoreNotFound(f.yard.Delete(ctx, &pods[i], &client.DeleteOptions{GracePeriodSeconds: &gracePeriod})))
 	}
 	if err := errors.Join(failed...); err != nil {
 		return err
@@ -81,10 +81,10 @@ func (f *follower) killPods(ctx context.Context) error {
 	return nil
 }
 
-// dead tells whether the local cluster has ended.
-func (f *follower) dead() bool {
+// clusterEnded reports whether the local cluster has ended.
+func (f *follower) clusterEnded() bool {
 	select {
-	case <-f.died:
+	case <-f.clusterDone:
 		return true
 	default:
 		return false

@@ -10,14 +10,14 @@ import (
 	"github.com/trainyard/trainyard/internal/story"
 )
 
-// end tells how the job ended.
+// end prints how the job ended.
 func (f *follower) end() error {
-	f.screen.end()
+	f.screen.clearLive()
 	s := f.story()
 	code := 0
 	switch {
 	case f.deleting || f.stopping && f.job.Gone:
-		f.tell("stopped", "%s is stopped.", f.job.Job.Name)
+		f.report("stopped", "%s is stopped.", f.job.Job.Name)
 		return outcome(exitInterrupted)
 	case f.job.Gone && !f.job.Status.Finished():
 		return fmt.Errorf("job %s was deleted before its end", f.job.Job.Name)
@@ -26,7 +26,7 @@ func (f *follower) end() error {
 	case f.job.Status.Is(job.Failed):
 		code = exitFailed
 	}
-	first := f.words.better(s.First(f.first))
+	first := f.last.beforeTorchrun(s.First(f.first))
 	if f.json {
 		f.print(summaryOf(s, first, code))
 	} else {
@@ -38,7 +38,7 @@ func (f *follower) end() error {
 	return nil
 }
 
-// summary is how a job ended, for machines.
+// summary is how a job ended, for programs.
 type summary struct {
 	Type        string                     `json:"type"`
 	Time        time.Time                  `json:"time"`
@@ -63,7 +63,7 @@ type entry struct {
 	Message string    `json:"message,omitempty"`
 }
 
-// summaryOf is what is said of a job at its end. The first failure is as a status has its last.
+// summaryOf is the summary of a job. Its first failure has the fields of status.lastFailure.
 func summaryOf(s story.Story, first *job.Failure, code int) summary {
 	out := summary{
 		Type: "summary", Time: s.Now.UTC(), Job: s.Job.Name, State: s.State(), Reason: s.EndReason(), ExitCode: code,

@@ -35,7 +35,7 @@ func getCommand() *cobra.Command {
 }
 
 func (g *get) run(cmd *cobra.Command, args []string) error {
-	if err := choice("output", g.output, "table", "yaml", "json"); err != nil {
+	if err := checkChoice("output", g.output, "table", "yaml", "json"); err != nil {
 		return err
 	}
 	jobs, err := g.jobs(cmd, args)
@@ -104,7 +104,7 @@ func printJobs(cmd *cobra.Command, jobs []*yard.Job, format string) error {
 	return out.err
 }
 
-// cut keeps the first n runes of a text.
+// cut shortens a text to n runes.
 func cut(text string, n int) string {
 	if runes := []rune(text); len(runes) > n {
 		return string(runes[:n-1]) + "…"

@@ -16,7 +16,7 @@ import (
 	"github.com/trainyard/trainyard/internal/testing/local"
 )
 
-// wire is a connection to the API server that a test can cut and mend.
+// wire is a proxy to the API server that a test can cut and mend.
 type wire struct {
 	kubeconfig string
 	server     string
@@ -28,7 +28,7 @@ type wire struct {
 	requests sync.RWMutex
 }
 
-// newWire leads to the API server of a kubeconfig, by a kubeconfig of its own.
+// newWire starts a proxy to the API server of a kubeconfig, and writes a kubeconfig for the proxy.
 func newWire(t *testing.T, kubeconfig string) *wire {
 	t.Helper()
 	config, err := clientcmd.LoadFromFile(kubeconfig)
@@ -84,7 +84,7 @@ func (w *wire) carry(near net.Conn) {
 	_, _ = io.Copy(near, far)
 }
 
-// letThrough writes when it may.
+// letThrough writes while the lock is free.
 type letThrough struct {
 	io.Writer
 	held *sync.RWMutex
@@ -121,17 +121,17 @@ func (w *wire) Mend() {
 	w.cut = false
 }
 
-// stage is a folder by which a test tells running scripts when to go on.
+// stage is a directory by which a test signals running scripts to go on.
 type stage string
 
-// until is a script's words for waiting until the test has given a cue.
+// until is shell code that waits until the test has given a cue.
 func (s stage) until(cue string) string {
 	return fmt.Sprintf("until [ -e %s/%s ]; do sleep 0.1; done", string(s), cue)
 }
 
 func (s stage) give(t *testing.T, cue string) { write(t, filepath.Join(string(s), cue), "") }
 
-// `logs -f` tells every line once and in order: through an outage of the API server in which a line is written, through a restart
+// `logs -f` prints every line once and in order: through an outage of the API server in which a line is written, through a restart
 // of everyone, and through a restart in place that happens while the API server cannot be reached.
 func TestLogsFollowThroughTrouble(t *testing.T) {
 	t.Parallel()
@@ -153,7 +153,7 @@ func TestLogsFollowThroughTrouble(t *testing.T) {
 	d.Eventually("what the cut keeps from us", func() error { return found(d.types("logs", "gang").Stdout, "worker-0 | two", "worker-1 | two") })
 	d.expect(d.types("wait", "solo"), 0)
 	d.Eventually("a word on that", func() error {
-		return gang.err.has("trainyard: the cluster does not answer; this goes on when it does\n$")
+		return gang.err.has("trainyard: the cluster does not answer: waiting for it\n$")
 	})
 	wire.Mend()
 	d.Eventually("it is made up for", func() error { return found(gang.said(), "worker-0 | two", "worker-1 | two") })
@@ -165,7 +165,7 @@ func TestLogsFollowThroughTrouble(t *testing.T) {
 		solo: {"worker-0": "one two one two three"},
 	} {
 		f.ends(t)
-		if noise := strings.TrimSpace(regexp.MustCompile(`(?m)^trainyard: the cluster (does not answer; this goes on when it does|answers again)$`).ReplaceAllString(f.err.String(), "")); noise != "" {
+		if noise := strings.TrimSpace(regexp.MustCompile(`(?m)^trainyard: the cluster (does not answer: waiting for it|answers again)$`).ReplaceAllString(f.err.String(), "")); noise != "" {
 			t.Errorf("besides, it says:\n%s", noise)
 		}
 		for replica, words := range want {
@@ -217,7 +217,7 @@ func (f *following) wordsOf(replica string) string {
 	return strings.Join(words, " ")
 }
 
-// The pod is gone before any request for its log gets through: that is said, since what it wrote is lost to who followed it.
+// The pod is gone before any request for its log gets through: `logs -f` says that the log is lost.
 func TestALogThatWasGoneTooSoon(t *testing.T) {
 	t.Parallel()
 	d, wire := newDesk(t), newWire(t, local.Shared(t).Kubeconfig())
@@ -240,6 +240,6 @@ func TestALogThatWasGoneTooSoon(t *testing.T) {
 	wire.requests.Unlock()
 	f.ends(t)
 	if got := f.wordsOf("worker-0"); got != "0 (this log was gone before it could be read)" {
-		t.Errorf("it is told:\n%s", f.said())
+		t.Errorf("it prints:\n%s", f.said())
 	}
 }

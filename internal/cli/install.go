@@ -20,7 +20,7 @@ import (
 	"github.com/trainyard/trainyard/internal/document"
 )
 
-// install is `trainyard install`: the kinds and the operator for a cluster, as config/ has them.
+// install is `trainyard install`: the kinds and the operator of config/, for a cluster.
 type install struct {
 	target
 	image   string
@@ -32,14 +32,14 @@ func installCommand() *cobra.Command {
 	i := install{target: target{remote: true}}
 	cmd := &cobra.Command{
 		Use:   "install --image REGISTRY/trainyard-operator:TAG",
-		Short: "Bring the kinds of jobs and the operator to a cluster",
-		Long: `Bring the kinds of jobs and the operator to the cluster of the current context, or renew them there. The local cluster
-has them already. The operator goes to the namespace trainyard-system. Needs the rights of a cluster's administrator.`,
+		Short: "Install the kinds of jobs and the operator on a cluster",
+		Long: `Install the kinds of jobs and the operator on the cluster of the current context, or update them. The local cluster
+has them already. The operator runs in namespace trainyard-system. You need the rights of a cluster administrator.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return i.run(cmd) },
 	}
 	addCluster(cmd, &i.target, "the kubeconfig of the cluster (default: KUBECONFIG, else ~/.kube/config)")
-	cmd.Flags().StringVar(&i.image, "image", "", "the operator's image, as you built and pushed it")
+	cmd.Flags().StringVar(&i.image, "image", "", "the operator's image, which you have built and pushed")
 	cmd.Flags().BoolVar(&i.crdOnly, "crds-only", false, "only the kinds, no operator")
 	cmd.Flags().BoolVar(&i.dryRun, "dry-run", false, "print the manifests and do nothing")
 	return cmd
@@ -47,7 +47,7 @@ has them already. The operator goes to the namespace trainyard-system. Needs the
 
 func (i *install) run(cmd *cobra.Command) error {
 	if i.image == "" && !i.crdOnly {
-		return usageError{errors.New("the operator's image is not named: use --image, or --crds-only for the kinds alone")}
+		return usageError{errors.New("the operator's image is missing: use --image, or --crds-only to install only the kinds")}
 	}
 	text, err := i.build()
 	if err != nil {
@@ -73,7 +73,7 @@ func (i *install) run(cmd *cobra.Command) error {
 	slices.SortStableFunc(docs, func(a, b *document.Document) int { return rank(a.Object) - rank(b.Object) })
 	for n, doc := range docs {
 		if err := y.Apply(cmd.Context(), doc.Object); apierrors.IsForbidden(err) {
-			return fmt.Errorf("%w; installing needs the rights of a cluster's administrator", err)
+			return fmt.Errorf("%w; installing needs the rights of a cluster administrator", err)
 		} else if err != nil {
 			return i.explain(err)
 		}
@@ -86,17 +86,17 @@ func (i *install) run(cmd *cobra.Command) error {
 		}
 	}
 	if i.crdOnly {
-		out.printf("The kinds of jobs are served.\n")
+		out.printf("The kinds of jobs are installed.\n")
 		return out.err
 	}
-	out.printf("The kinds of jobs are served, and the operator is starting in namespace trainyard-system.\n")
+	out.printf("The kinds of jobs are installed, and the operator is starting in namespace trainyard-system.\n")
 	return out.err
 }
 
-// definitions is the rank of the kinds. What comes later may be of them.
+// definitions is the rank of the kinds. Objects of a higher rank may have these kinds.
 const definitions = 1
 
-// rank is the order of installation: what others stand on comes first.
+// rank is the order of installation: what others need comes first.
 func rank(obj *unstructured.Unstructured) int {
 	switch obj.GetKind() {
 	case "Namespace":
@@ -109,16 +109,16 @@ func rank(obj *unstructured.Unstructured) int {
 	return 2
 }
 
-// build is the text of everything to install.
+// build is the YAML of everything to install.
 func (i *install) build() (string, error) {
 	memory := filesys.MakeFsInMemory()
 	if err := errors.Join(copyFiles(memory, config.Files, "/config/"), copyFiles(memory, crds.Files, "/api/crds/")); err != nil {
-		return "", fmt.Errorf("reading what is to be installed: %w", err)
+		return "", fmt.Errorf("reading the manifests: %w", err)
 	}
 	var kinds strings.Builder
 	entries, err := crds.Files.ReadDir(".")
 	if err != nil {
-		return "", fmt.Errorf("reading what is to be installed: %w", err)
+		return "", fmt.Errorf("reading the manifests: %w", err)
 	}
 	for _, e := range entries {
 		if strings.Contains(e.Name(), "_") {
@@ -134,7 +134,7 @@ func (i *install) build() (string, error) {
 		"/install/kustomization.yaml":  fmt.Sprintf("resources: [../config/default, ../config/runtimes]\nimages: [{name: trainyard-operator, newName: %q, newTag: %q}]\n", name, tag),
 	} {
 		if err := memory.WriteFile(file, []byte(text)); err != nil {
-			return "", fmt.Errorf("reading what is to be installed: %w", err)
+			return "", fmt.Errorf("reading the manifests: %w", err)
 		}
 	}
 	folder := "/install"
@@ -143,7 +143,7 @@ func (i *install) build() (string, error) {
 	}
 	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(memory, folder)
 	if err != nil {
-		return "", fmt.Errorf("building what is to be installed: %w", err)
+		return "", fmt.Errorf("building the manifests: %w", err)
 	}
 	text, err := built.AsYaml()
 	return string(text), err

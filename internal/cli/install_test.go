@@ -14,7 +14,7 @@ import (
 	"github.com/trainyard/trainyard/internal/testing/local"
 )
 
-// TestInstall is about a cluster that has never heard of training jobs. It has no node: that objects are there is what counts.
+// TestInstall uses a cluster without our kinds. It has no node: only the objects count.
 func TestInstall(t *testing.T) {
 	t.Parallel()
 	api, err := cluster.StartAPI(t.Context(), cluster.APIOptions{Dir: t.TempDir()})
@@ -28,14 +28,14 @@ func TestInstall(t *testing.T) {
 		cmd := &exec.Cmd{Path: "/proc/self/exe", Args: append([]string{trainyardName}, args...), Env: append(os.Environ(), "KUBECONFIG="+kubeconfig)}
 		return finish(d, cmd)
 	}
-	d.refuses(trainyard(admin, "get"), 1, "the cluster knows no training jobs: `trainyard install` brings the operator$")
-	d.refuses(trainyard(admin, "install"), 2, "the operator's image is not named")
+	d.refuses(trainyard(admin, "get"), 1, "the cluster has no training jobs: `trainyard install` installs the operator$")
+	d.refuses(trainyard(admin, "install"), 2, "the operator's image is missing")
 	d.refuses(trainyard(somebody, "install", "--image=here/operator:1"), 1,
-		`applying Namespace trainyard-system: .*User "somebody" cannot patch .*; installing needs the rights of a cluster's administrator$`)
+		`applying Namespace trainyard-system: .*User "somebody" cannot patch .*; installing needs the rights of a cluster administrator$`)
 
 	d.expect(trainyard(admin, "install", "--image=here/operator:1"), 0, "^namespace trainyard-system$",
 		"^customresourcedefinition pytorchjobs.kubeflow.org$", "^clusterrole ", "^deployment trainyard-operator$",
-		`^The kinds of jobs are served, and the operator is starting in namespace trainyard-system\.$`)
+		`^The kinds of jobs are installed, and the operator is starting in namespace trainyard-system\.$`)
 	d.expect(trainyard(admin, "kubectl", "get", "deployment", "--namespace=trainyard-system", "-o", "yaml"), 0, "image: here/operator:1$")
 	d.expect(trainyard(admin, "get"), 0, "^There are no jobs in namespace default.$")
 
@@ -56,7 +56,7 @@ func TestInstall(t *testing.T) {
 	d.expect(trainyard(admin, "kubectl", "get", "deployment", "--namespace=trainyard-system", "-o", "yaml"), 0, "image: here/operator:2$")
 }
 
-// kubeconfig leads to an API server, as its administrator or as somebody whom the administrator plays.
+// kubeconfig is for an API server, as its administrator or as a user whom the administrator impersonates.
 func kubeconfig(t *testing.T, api *cluster.API, as string) string {
 	t.Helper()
 	config := api.RESTConfig()

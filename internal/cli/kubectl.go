@@ -17,11 +17,11 @@ import (
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 )
 
-// kubectlCommand is kubectl itself, so that a bare machine needs nothing else. Without KUBECONFIG or --kubeconfig it speaks to the
-// local cluster, where one has been started. It is made only when it is asked for, as it is as large as all the rest.
+// kubectlCommand is kubectl itself, so that a bare machine needs nothing else. Without KUBECONFIG or --kubeconfig it uses the local
+// cluster, if one has been started. It is built only if it is called, because it is as large as everything else.
 func kubectlCommand(args []string) *cobra.Command {
 	cmd := &cobra.Command{RunE: func(*cobra.Command, []string) error {
-		return usageError{errors.New("kubectl's name comes first: use `trainyard kubectl …`")}
+		return usageError{errors.New("kubectl must be the first argument: use `trainyard kubectl …`")}
 	}}
 	if len(args) > 0 && args[0] == "kubectl" {
 		cmd = realKubectl(args)
@@ -43,17 +43,17 @@ func realKubectl(args []string) *cobra.Command {
 	cmd.PersistentPreRunE = func(c *cobra.Command, args []string) error {
 		switch {
 		case useLocalCluster(flags):
-			sayInstead(errNotRunning, 1, "was refused", "connection refused")
-		case knowsNoCluster(flags):
-			flags.WrapConfigFn = leadNowhere
-			sayInstead(errNoCluster, exitUsage, errNoCluster.Error())
+			replaceFatalMessage(errNotRunning, 1, "was refused", "connection refused")
+		case noClusterConfigured(flags):
+			flags.WrapConfigFn = rejectRequests
+			replaceFatalMessage(errNoCluster, exitUsage, errNoCluster.Error())
 		}
 		return before(c, args)
 	}
 	return cmd
 }
 
-// useLocalCluster lets a command speak to the local cluster, where one has been started and no other is named.
+// useLocalCluster points kubectl to the local cluster, if one has been started and no other is named. It reports whether it did.
 func useLocalCluster(flags *genericclioptions.ConfigFlags) bool {
 	file, err := localKubeconfig()
 	if err != nil || os.Getenv("KUBECONFIG") != "" || *flags.KubeConfig != "" || *flags.Context != "" || *flags.APIServer != "" {
@@ -63,26 +63,26 @@ func useLocalCluster(flags *genericclioptions.ConfigFlags) bool {
 	return true
 }
 
-// knowsNoCluster tells whether nothing names a cluster.
-func knowsNoCluster(flags *genericclioptions.ConfigFlags) bool {
+// noClusterConfigured reports whether nothing names a cluster.
+func noClusterConfigured(flags *genericclioptions.ConfigFlags) bool {
 	config, err := flags.ToRawKubeConfigLoader().RawConfig()
 	return err == nil && len(config.Clusters) == 0 && *flags.APIServer == "" && os.Getenv("KUBERNETES_MASTER") == "" && os.Getenv("KUBERNETES_SERVICE_HOST") == ""
 }
 
-// leadNowhere answers every request in place of whoever may listen where kubectl looks for a cluster if it knows none. What
-// needs no cluster makes no request.
-func leadNowhere(config *rest.Config) *rest.Config {
-	config.Wrap(func(http.RoundTripper) http.RoundTripper { return nowhere{} })
+// rejectRequests fails every request. Without a configured cluster kubectl would connect to localhost:8080, where anything may listen.
+// Commands that need no cluster make no request.
+func rejectRequests(config *rest.Config) *rest.Config {
+	config.Wrap(func(http.RoundTripper) http.RoundTripper { return rejectingTransport{} })
 	return config
 }
 
-type nowhere struct{}
+type rejectingTransport struct{}
 
-func (nowhere) RoundTrip(*http.Request) (*http.Response, error) { return nil, errNoCluster }
+func (rejectingTransport) RoundTrip(*http.Request) (*http.Response, error) { return nil, errNoCluster }
 
-// sayInstead puts what to do in place of kubectl's words on a request that reached nobody, which have one of the signs.
-func sayInstead(words error, exit int, signs ...string) {
-	utilruntime.ErrorHandlers = nil // which would say so, too, several times
+// replaceFatalMessage replaces kubectl's message if it contains one of the signs of a cluster that cannot be reached.
+func replaceFatalMessage(words error, exit int, signs ...string) {
+	utilruntime.ErrorHandlers = nil // they would print the same several times
 	cmdutil.BehaviorOnFatal(func(message string, code int) {
 		if slices.ContainsFunc(signs, func(sign string) bool { return strings.Contains(message, sign) }) {
 			message, code = "trainyard: "+words.Error(), exit

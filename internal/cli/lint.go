@@ -10,7 +10,7 @@ import (
 	"github.com/trainyard/trainyard/internal/text"
 )
 
-// linting is `trainyard lint`: every problem of a manifest, without a cluster.
+// linting is `trainyard lint`: all problems of a manifest, without a cluster.
 type linting struct {
 	file, output string
 	strict       bool
@@ -23,19 +23,19 @@ func lintCommand() *cobra.Command {
 		Short: "Find every problem of a manifest, with line numbers",
 		Long: `Find every problem of a manifest, with line numbers. No cluster is needed.
 
-Errors are what an API server would refuse, of the job or of the pods and Services that are made for it, by its own
-rules. Warnings are what it would accept and you may not have meant. The exit code is 1 where there is an error.`,
+An error is something that an API server would refuse, in the job or in its pods and Services. A warning is something
+that it would accept, but that you may not have meant. The exit code is 1 if there is an error.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return l.run(cmd) },
 	}
 	addFile(cmd, &l.file, "the manifest")
 	cmd.Flags().StringVarP(&l.output, "output", "o", "text", "text or json")
-	cmd.Flags().BoolVar(&l.strict, "strict", false, "take warnings for errors")
+	cmd.Flags().BoolVar(&l.strict, "strict", false, "treat warnings as errors")
 	return cmd
 }
 
 func (l *linting) run(cmd *cobra.Command) error {
-	if err := choice("output", l.output, "text", "json"); err != nil {
+	if err := checkChoice("output", l.output, "text", "json"); err != nil {
 		return err
 	}
 	written, err := readManifest(cmd, l.file)

@@ -21,8 +21,8 @@ import (
 	"github.com/trainyard/trainyard/internal/yard"
 )
 
-// cluster is where the job will run, and how to leave it.
-func (r *running) cluster(ctx context.Context) (_ *rest.Config, leave func(*follower), _ error) {
+// cluster is the cluster where the job will run. release is called when the run ends.
+func (r *running) cluster(ctx context.Context) (_ *rest.Config, release func(*follower), _ error) {
 	if r.named() {
 		config, err := r.config()
 		return config, func(*follower) {}, err
@@ -30,16 +30,16 @@ func (r *running) cluster(ctx context.Context) (_ *rest.Config, leave func(*foll
 	if r.namespace == "" {
 		r.namespace = metav1.NamespaceDefault
 	}
-	r.local, r.home = true, metav1.NamespaceDefault
+	r.local, r.defaultNamespace = true, metav1.NamespaceDefault
 	if r.dataDir != "" {
-		r.kubeconfig = filepath.Join(r.dataDir, "kubeconfig") // which brings the next command here
+		r.kubeconfig = filepath.Join(r.dataDir, "kubeconfig") // hints then name this cluster
 	} else {
 		var err error
 		if r.dataDir, err = defaultDataDir(); err != nil {
 			return nil, nil, err
 		}
 	}
-	defer r.screen.end()
+	defer r.screen.clearLive()
 	r.began = time.Now()
 	c, err := r.start(ctx)
 	if errors.Is(err, cluster.ErrRunning) {
@@ -48,31 +48,31 @@ func (r *running) cluster(ctx context.Context) (_ *rest.Config, leave func(*foll
 			return nil, nil, startError(visitErr)
 		}
 		if c, err = r.start(ctx); errors.Is(err, cluster.ErrRunning) {
-			r.died, r.death = guest.Done(), errStopped
-			r.screen.keep("Joining the local cluster, which another process has started …")
+			r.clusterDone, r.clusterErr = guest.Done(), errClusterStopped
+			r.screen.setLive("Joining the local cluster, which another process has started …")
 			config, err := join(ctx, filepath.Join(r.dataDir, "kubeconfig"))
 			return config, func(*follower) { guest.Leave() }, startError(err)
 		}
-		guest.Leave() // it has just been left: this run has one of its own
+		guest.Leave() // the other cluster has just ended, and this run has started its own
 	}
 	if err != nil {
 		return nil, nil, startError(err)
 	}
-	r.own, r.died, r.death = true, c.Done(), errDied
-	r.screen.end()
+	r.own, r.clusterDone, r.clusterErr = true, c.Done(), errClusterEnded
+	r.screen.clearLive()
 	if r.output != "json" {
 		r.screen.say("The local cluster is ready (%.1f s).", time.Since(r.began).Seconds())
 	}
-	return c.RESTConfig(), func(f *follower) { r.leave(c, f) }, nil
+	return c.RESTConfig(), func(f *follower) { r.stopCluster(c, f) }, nil
 }
 
 func (r *running) start(ctx context.Context) (*cluster.Cluster, error) {
 	return cluster.Start(ctx, cluster.Options{
-		DataDir: r.dataDir, Progress: func(step string) { r.screen.keep("Starting the local cluster: " + step + " …") },
+		DataDir: r.dataDir, Progress: func(step string) { r.screen.setLive("Starting the local cluster: " + step + " …") },
 	})
 }
 
-// startError says what to do about a local cluster that does not start.
+// startError says what to do if the local cluster does not start.
 func startError(err error) error {
 	var path *fs.PathError
 	switch {
@@ -84,31 +84,31 @@ func startError(err error) error {
 	return err
 }
 
-// greet tells of jobs that are still there where the cluster of this run is one that ended before they did.
-func (r *running) greet(ctx context.Context, y *yard.Yard) {
+// reportUnfinished lists jobs of an earlier run that had not ended when its cluster stopped.
+func (r *running) reportUnfinished(ctx context.Context, y *yard.Yard) {
 	if !r.own || r.output == "json" {
 		return
 	}
 	jobs, err := y.Jobs(ctx, "")
 	if err != nil {
-		return // the job that follows meets the same trouble, and tells it
+		return // submitting fails in the same way, and reports it
 	}
 	for _, j := range jobs {
 		if !j.Status.Finished() && !j.Job.Deleting && j.Object.GetCreationTimestamp().Time.Before(r.began.Truncate(time.Second)) {
-			r.screen.say("» %s had not ended when this cluster did: %s says what becomes of it, %s removes it.", j.Job.Name, hint(y, j, "why"), hint(y, j, "delete"))
+			r.screen.say("» %s had not ended when the local cluster stopped: %s says how it goes on, %s deletes it.", j.Job.Name, hint(y, j, "why"), hint(y, j, "delete"))
 		}
 	}
 }
 
-// leave stops the cluster that was started for this run, when no other uses it.
-func (r *running) leave(c *cluster.Cluster, f *follower) {
-	if !f.dead() {
+// stopCluster stops the cluster that was started for this run, when no other run uses it.
+func (r *running) stopCluster(c *cluster.Cluster, f *follower) {
+	if !f.clusterEnded() {
 		r.awaitGuests(c, f.signals)
 	}
 	limited, end := context.WithTimeout(context.Background(), stopLimit)
 	defer end()
 	if f.killed {
-		end() // which kills it
+		end() // Stop then kills it
 	}
 	if err := c.Stop(limited); err != nil && !f.killed {
 		r.screen.say("trainyard: %v", err)
@@ -118,13 +118,13 @@ func (r *running) leave(c *cluster.Cluster, f *follower) {
 	}
 }
 
-// awaitGuests returns when no other run uses the cluster, or a person does not want to wait for that.
+// awaitGuests returns when no other run uses the cluster, or Ctrl-C was pressed twice.
 func (r *running) awaitGuests(c *cluster.Cluster, signals <-chan os.Signal) {
 	waiting, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	_ = c.AwaitGuests(waiting, func() {
 		for len(signals) > 0 {
-			<-signals // which was for the job
+			<-signals // it was meant for the job
 		}
 		r.screen.say("» the local cluster stays while another run uses it; Ctrl-C twice ends both.")
 		go func() {
@@ -145,7 +145,7 @@ func (r *running) awaitGuests(c *cluster.Cluster, signals <-chan os.Signal) {
 	})
 }
 
-// join is access to the local cluster that another process runs, once it is ready.
+// join waits until the local cluster of another process is ready.
 func join(ctx context.Context, kubeconfig string) (*rest.Config, error) {
 	var config *rest.Config
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
@@ -153,17 +153,17 @@ func join(ctx context.Context, kubeconfig string) (*rest.Config, error) {
 		if config, err = clientcmd.BuildConfigFromFlags("", kubeconfig); err != nil {
 			return false, nil
 		}
-		ctx, cancel := context.WithTimeout(ctx, time.Second) // then the file may be another
+		ctx, cancel := context.WithTimeout(ctx, time.Second) // the file may have been replaced
 		defer cancel()
 		return definition.Await(ctx, config) == nil, nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("Joining the local cluster that is running: %w", err)
+		return nil, fmt.Errorf("joining the local cluster that is running: %w", err)
 	}
 	return config, nil
 }
 
-// defaultDataDir is where the local cluster is kept unless a person says otherwise.
+// defaultDataDir is the local cluster's directory, unless --data-dir names another.
 func defaultDataDir() (string, error) {
 	if dir := os.Getenv("TRAINYARD_DATA_DIR"); dir != "" {
 		return dir, nil
@@ -173,12 +173,12 @@ func defaultDataDir() (string, error) {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "", usageError{fmt.Errorf("finding a place for the local cluster: %w; name one with --data-dir", err)}
+		return "", usageError{fmt.Errorf("finding the local cluster's directory: %w; name one with --data-dir", err)}
 	}
 	return filepath.Join(home, ".local", "share", "trainyard"), nil
 }
 
-// localKubeconfig is the kubeconfig of the local cluster in its usual place.
+// localKubeconfig is the kubeconfig of the local cluster in its default directory.
 func localKubeconfig() (string, error) {
 	dir, err := defaultDataDir()
 	if err != nil {

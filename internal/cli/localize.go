@@ -13,8 +13,8 @@ import (
 	"github.com/trainyard/trainyard/internal/kinds/kubeflow"
 )
 
-// localize lets the containers of a job run as if typed here: in this directory, with this shell's programs. A cluster that
-// was started from elsewhere would otherwise use that place's.
+// localize makes the containers of a job run in this directory, with this shell's programs. Otherwise they would get those of the
+// shell that started the cluster.
 func localize(obj *unstructured.Unstructured) error {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -53,7 +53,7 @@ func localizeContainer(container map[string]any, dir string) {
 	if container["workingDir"] == nil {
 		container["workingDir"] = dir
 	}
-	// Flyte gives its containers a whole command line as arguments, for images without an entry point. Flags are for one with.
+	// Flyte passes a whole command line as args, for images without an entry point. Args that begin with a flag need an entry point.
 	if args, _ := container["args"].([]any); len(args) > 0 && container["command"] == nil && !strings.HasPrefix(fmt.Sprint(args[0]), "-") {
 		container["command"] = args
 		delete(container, "args")
@@ -61,8 +61,8 @@ func localizeContainer(container map[string]any, dir string) {
 	container["env"] = withShell(container["env"])
 }
 
-// localizeSteps gives a TrainJob this shell's programs and directory. Its containers are the runtime's, and a job has a say in their
-// environment only: the local cluster starts one where its PWD is.
+// localizeSteps gives a TrainJob this shell's programs and directory. Its containers come from the runtime, and the job can only set
+// their environment. The local cluster starts a container in the directory of its variable PWD.
 func localizeSteps(obj *unstructured.Unstructured, dir string) error {
 	for _, at := range [][]string{{"spec", "trainer"}, {"spec", "initializer", "dataset"}, {"spec", "initializer", "model"}} {
 		step, found, _ := unstructured.NestedMap(obj.Object, at...)
@@ -80,7 +80,7 @@ func localizeSteps(obj *unstructured.Unstructured, dir string) error {
 	return nil
 }
 
-// withShell are variables and those by which this shell finds its programs, where they are not among them.
+// withShell adds the variables by which this shell finds its programs, unless they are set.
 func withShell(variables any) []any {
 	env, _ := variables.([]any)
 	for _, name := range []string{"PATH", "VIRTUAL_ENV", "CONDA_PREFIX"} {
@@ -89,13 +89,13 @@ func withShell(variables any) []any {
 	return env
 }
 
-// with adds a variable that has a value and is not among the others.
+// with adds a variable, unless it is empty or set already.
 func with(env []any, name, value string) []any {
-	there := slices.ContainsFunc(env, func(e any) bool {
+	isSet := slices.ContainsFunc(env, func(e any) bool {
 		pair, _ := e.(map[string]any)
 		return pair["name"] == name
 	})
-	if there || value == "" {
+	if isSet || value == "" {
 		return env
 	}
 	return append(env, map[string]any{"name": name, "value": value})

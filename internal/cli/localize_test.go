@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// A TrainJob's containers are not in it, but what it says of their environment is.
+// A TrainJob has no containers, but it can set their environment.
 func TestATrainJobStartsWhereTheShellIs(t *testing.T) {
 	t.Setenv("PATH", "/here")
 	t.Setenv("VIRTUAL_ENV", "/venv")
@@ -34,7 +34,7 @@ func TestATrainJobStartsWhereTheShellIs(t *testing.T) {
 	}
 }
 
-// A container of Flyte's has its command line in its arguments, and the local cluster has no image whose entry point would run it.
+// Flyte's containers have the command line in args, and the local cluster has no image whose entry point would run it.
 func TestArgumentsAreTheCommandWhereThereIsNoImage(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -42,7 +42,7 @@ func TestArgumentsAreTheCommandWhereThereIsNoImage(t *testing.T) {
 		command any
 	}{
 		{"a whole command line is run", []any{"pyflyte-execute", "--task"}, []any{"pyflyte-execute", "--task"}},
-		{"flags are for an entry point, which is missed later", []any{"--epochs", "3"}, nil},
+		{"flags need an entry point, and are left alone", []any{"--epochs", "3"}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			container := map[string]any{"args": c.args}

@@ -9,7 +9,7 @@ import (
 	"github.com/trainyard/trainyard/internal/yard"
 )
 
-// logs is `trainyard logs`: what all replicas of a job wrote, in the order of time.
+// logs is `trainyard logs`: the logs of all replicas of a job, in the order of time.
 type logs struct {
 	target
 	query   yard.LogQuery
@@ -22,23 +22,23 @@ func logsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "logs JOB",
 		Short: "Show the logs of all replicas, merged in the order of time",
-		Long: `Show the logs of all replicas, merged in the order of time. With -f it waits for pods, goes on through restarts and
-trouble of the API server, and ends when the job does.`,
+		Long: `Show the logs of all replicas, merged in the order of time. With -f it waits for pods, survives restarts and
+outages of the API server, and ends with the job.`,
 		Args: oneArgument("job"),
 		RunE: func(cmd *cobra.Command, args []string) error { return l.run(cmd, args[0]) },
 	}
 	addTarget(cmd, &l.target)
 	flags := cmd.Flags()
-	flags.BoolVarP(&l.follow, "follow", "f", false, "go on until the job ends")
-	flags.StringVar(&l.query.Replica, "replica", "", "this replica alone, as in worker-1")
-	flags.Int32Var(&l.attempt, "attempt", 0, "this attempt alone, counted from 1")
-	flags.DurationVar(&l.query.Since, "since", 0, "only what is newer, as in 10m")
+	flags.BoolVarP(&l.follow, "follow", "f", false, "follow the logs until the job ends")
+	flags.StringVar(&l.query.Replica, "replica", "", "only this replica, as in worker-1")
+	flags.Int32Var(&l.attempt, "attempt", 0, "only this attempt, counted from 1")
+	flags.DurationVar(&l.query.Since, "since", 0, "only lines newer than this, as in 10m")
 	return cmd
 }
 
 func (l *logs) run(cmd *cobra.Command, name string) error {
 	if l.query.Since < 0 {
-		return usageError{fmt.Errorf("--since %s: use a time that has passed, as in 10m", l.query.Since)}
+		return usageError{fmt.Errorf("--since %s: use a positive time, as in 10m", l.query.Since)}
 	}
 	ctx, stop := untilInterrupted(cmd.Context())
 	defer stop()
@@ -52,12 +52,12 @@ func (l *logs) run(cmd *cobra.Command, name string) error {
 		}
 		l.query.Attempt = new(l.attempt - 1)
 	}
-	pad, known := 0, l.query.Replica == ""
+	pad, exists := 0, l.query.Replica == ""
 	for _, r := range replicasOf(j.Job) {
 		pad = max(pad, len(shortName(r)))
-		known = known || shortName(r) == l.query.Replica
+		exists = exists || shortName(r) == l.query.Replica
 	}
-	if !known {
+	if !exists {
 		return noSuchReplica(j.Job, l.query.Replica)
 	}
 	s := newScreen(cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -76,7 +76,7 @@ func (l *logs) run(cmd *cobra.Command, name string) error {
 	return l.explain(err)
 }
 
-// following shows lines until the job has ended, or somebody has seen enough.
+// following prints lines until the job has ended, or the person stops it.
 func (l *logs) following(ctx context.Context, y *yard.Yard, j *yard.Job, show func(yard.Line), contact func(answers bool)) error {
 	changes, err := y.Follow(ctx, j, contact)
 	if err != nil {
@@ -89,8 +89,8 @@ func (l *logs) following(ctx context.Context, y *yard.Yard, j *yard.Job, show fu
 			return nil
 		case now := <-changes:
 			if now.Gone || now.Status.Finished() {
-				if !end(ctx, drain) && ctx.Err() == nil {
-					return fmt.Errorf("the log of %s could not be read to its end: %s has what is kept of it", now.Job.Name, hint(y, now, "logs"))
+				if !end(ctx, logIdleTimeout) && ctx.Err() == nil {
+					return fmt.Errorf("the log of %s could not be read to its end: %s shows what is left of it", now.Job.Name, hint(y, now, "logs"))
 				}
 				return nil
 			}

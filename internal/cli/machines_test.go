@@ -13,8 +13,8 @@ import (
 // What differs from run to run.
 var passing = regexp.MustCompile(`"(time|start|end)":"[^"]+"|"(seconds)":[\d.]+`)
 
-// `run -o json` is a line for each thing that happens. The words are a promise to the programs that read them.
-func TestRunTellsMachinesInJSON(t *testing.T) {
+// `run -o json` is a line for each thing that happens. Programs rely on these words.
+func TestRunPrintsJSON(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	stage := stage(t.TempDir())
@@ -49,7 +49,7 @@ func TestRunTellsMachinesInJSON(t *testing.T) {
 }
 
 // The summary of a job that failed has the first failure, as a status has its last, and the ledger of attempts.
-func TestRunTellsMachinesOfAFailure(t *testing.T) {
+func TestRunPrintsAFailureAsJSON(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	o := finish(d, d.run("echo no data; exit $((RANK * 7))", "--name=machine", "--nodes=2", "--retries=1", "-o=json"))
@@ -66,7 +66,7 @@ func TestRunTellsMachinesOfAFailure(t *testing.T) {
 }
 
 // `get -o json` is a list of jobs as kubectl has it.
-func TestGetTellsMachinesInJSON(t *testing.T) {
+func TestGetPrintsJSON(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	d.expect(finish(d, d.run("exit 3", "--name=machine")), 1)

@@ -14,10 +14,10 @@ import (
 )
 
 // TestTranscripts: in testdata/*.txt a line that begins with "$ trainyard" is typed, and below stands what is printed, with
-// "2> " before each line of standard error and the exit code, where it is not 0, at the end.
+// "2> " before each line of standard error and the exit code, if it is not 0, at the end.
 func TestTranscripts(t *testing.T) {
 	t.Chdir("testdata")
-	knowNoCluster(t)
+	hideClusters(t)
 	files, err := filepath.Glob("*.txt")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no transcripts: %v", err)
@@ -52,8 +52,8 @@ func TestTheVersionIsAFlagToo(t *testing.T) {
 	}
 }
 
-// knowNoCluster lets a test's machine be one that has never heard of a cluster.
-func knowNoCluster(t *testing.T) {
+// hideClusters hides all configured clusters from a test.
+func hideClusters(t *testing.T) {
 	t.Helper()
 	t.Setenv("KUBECONFIG", "")
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")

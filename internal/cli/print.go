@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// printer keeps the first error of many writes.
+// printer keeps the first error of several writes.
 type printer struct {
 	io.Writer
 	err error
@@ -23,12 +23,12 @@ func (p *printer) printf(format string, args ...any) {
 	}
 }
 
-// printObjects prints objects as YAML or JSON, without what only a cluster fills in.
+// printObjects prints objects as YAML or JSON, without their status.
 func printObjects(out *printer, objects []runtime.Object, format string) error {
 	return printEach(out, objects, format, func(content map[string]any) { delete(content, "status") })
 }
 
-// printWhole prints objects as they are.
+// printWhole prints objects with their status.
 func printWhole(out *printer, objects []runtime.Object, format string) error {
 	return printEach(out, objects, format, func(map[string]any) {})
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/trainyard/trainyard/internal/testing/local"
 )
 
-// A local cluster that KUBECONFIG names, as `up` tells people to, runs a job in the directory in which it was submitted.
+// If KUBECONFIG names the local cluster, as `up` recommends, a job runs in the directory where it was submitted.
 func TestSubmitRunsAJobHere(t *testing.T) {
 	t.Parallel()
 	d, dir := newDesk(t), t.TempDir()
@@ -26,7 +26,7 @@ func TestSubmitRunsAJobHere(t *testing.T) {
 	d.expect(types("logs", "here"), 0, `^worker-0 \| found$`)
 }
 
-// A context of ~/.kube/config is meant where it is named, also by who has once started a local cluster.
+// --context names a context of ~/.kube/config, even if a local cluster was started before.
 func TestKubectlOnANamedContext(t *testing.T) {
 	t.Parallel()
 	d, home := newDesk(t), t.TempDir()
@@ -45,7 +45,7 @@ func TestKubectlOnANamedContext(t *testing.T) {
 	d.expect(finish(d, kubectl), 0, "^"+d.Namespace+" +Active")
 }
 
-// What the API server does not accept of a file is the person's mistake, in whichever of its objects it is.
+// It is a usage error if the API server refuses any object of a file.
 func TestARefusedCompanion(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)

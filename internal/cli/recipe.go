@@ -22,32 +22,32 @@ import (
 	"github.com/trainyard/trainyard/internal/job"
 )
 
-// recipe is a job made from flags and a command instead of a manifest.
+// recipe is a job that is built from flags and a command instead of a manifest.
 type recipe struct {
 	name, image, nodes, nproc, clean string
 	retries, gpus                    int32
-	deadline, ttl                    span
+	deadline, ttl                    durationFlag
 	env                              []string
 }
 
-// flags are those that make the job.
+// flags are the flags that describe the job.
 func (r *recipe) flags() *pflag.FlagSet {
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-	flags.StringVar(&r.name, "name", "", "the job's name (default: the script's, with something to tell runs apart)")
+	flags.StringVar(&r.name, "name", "", "the job's name (default: the script's name and a random suffix)")
 	flags.StringVar(&r.nodes, "nodes", "1", "how many replicas; 1:4 for an elastic job of one to four")
-	flags.StringVar(&r.nproc, "nproc", "", "training processes in each replica: a number, auto, cpu or gpu; torchrun starts a python command, any other calls it itself")
-	flags.Int32Var(&r.retries, "retries", 0, "how many failures are answered by another try")
+	flags.StringVar(&r.nproc, "nproc", "", "training processes in each replica: a number, auto, cpu or gpu; a python command is started by torchrun, any other must call torchrun itself")
+	flags.Int32Var(&r.retries, "retries", 0, "how many failures are retried")
 	flags.Var(&r.deadline, "deadline", "how long the job may run, as in 2h (default: as long as it takes)")
-	flags.StringVar(&r.clean, "clean", "running", "which pods are removed at the end: none, running or all")
-	flags.Var(&r.ttl, "ttl", "when after its end the job is deleted, as in 1h (default: never)")
+	flags.StringVar(&r.clean, "clean", "running", "which pods are deleted at the end: none, running or all")
+	flags.Var(&r.ttl, "ttl", "how long the finished job is kept, as in 1h (default: for ever)")
 	flags.StringArrayVar(&r.env, "env", nil, "a variable for the training, as in --env LR=0.1; may be repeated")
 	flags.Int32Var(&r.gpus, "gpus", 0, "GPUs for each replica")
 	flags.StringVar(&r.image, "image", "", "the container image; the local cluster needs none")
 	return flags
 }
 
-// given is the first flag of these that was set on a command line, empty if none was.
-func (*recipe) given(cmd *cobra.Command) (name string) {
+// firstSet is the first of these flags that is set on a command line, empty if none is.
+func (*recipe) firstSet(cmd *cobra.Command) (name string) {
 	(&recipe{}).flags().VisitAll(func(f *pflag.Flag) {
 		if name == "" && cmd.Flags().Changed(f.Name) {
 			name = f.Name
@@ -56,7 +56,7 @@ func (*recipe) given(cmd *cobra.Command) (name string) {
 	return name
 }
 
-// job is the manifest that the flags and the command make.
+// job is the manifest for the flags and the command.
 func (r *recipe) job(command []string) (*unstructured.Unstructured, error) {
 	pj := &kubeflowv1.PyTorchJob{}
 	pj.SetGroupVersionKind(kubeflowv1.GroupVersion.WithKind(kubeflowv1.PyTorchJobKind))
@@ -69,7 +69,7 @@ func (r *recipe) job(command []string) (*unstructured.Unstructured, error) {
 	}
 	worker := &kubeflowv1.ReplicaSpec{}
 	if r.retries == 0 {
-		worker.RestartPolicy = kubeflowv1.RestartPolicyNever // else the kubelet has restarted it before its failure is seen
+		worker.RestartPolicy = kubeflowv1.RestartPolicyNever // else kubelet restarts it before we see its failure
 	}
 	for _, step := range []func() error{
 		func() error { return r.setNodes(pj, worker) },
@@ -85,30 +85,30 @@ func (r *recipe) job(command []string) (*unstructured.Unstructured, error) {
 	pj.Spec.PyTorchReplicaSpecs = map[kubeflowv1.ReplicaType]*kubeflowv1.ReplicaSpec{kubeflowv1.PyTorchWorker: worker}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pj)
 	if err != nil {
-		return nil, fmt.Errorf("making the manifest: %w", err)
+		return nil, fmt.Errorf("building the manifest: %w", err)
 	}
 	delete(content, "status")
 	return &unstructured.Unstructured{Object: content}, nil
 }
 
-// setNodes reads 2 or 1:4. An elastic job starts with as many as it may have.
+// setNodes parses 2 or 1:4. An elastic job starts with the maximum.
 func (r *recipe) setNodes(pj *kubeflowv1.PyTorchJob, worker *kubeflowv1.ReplicaSpec) error {
 	low, high, elastic := strings.Cut(r.nodes, ":")
 	n, err := strconv.ParseInt(low, 10, 32)
 	if err != nil || n < 1 {
-		return fmt.Errorf("--nodes %s: use a number from 1, or a range as in 1:4", r.nodes)
+		return fmt.Errorf("--nodes %s: use 1 or more, or a range as in 1:4", r.nodes)
 	}
 	worker.Replicas = new(int32(n))
 	if !elastic {
 		if n == 1 && r.retries > 0 {
-			// A kubelet that restarts a container in its pod would take its log with it when the retries are used up.
+			// If kubelet restarted the container in its pod, the log would be gone when the retries are used up.
 			pj.Annotations = map[string]string{kubeflowv1.AnnotationRestartScope: string(job.ScopeJob)}
 		}
 		return nil
 	}
 	most, err := strconv.ParseInt(high, 10, 32)
 	if err != nil || most < n {
-		return fmt.Errorf("--nodes %s: use a range of which the second number is not the smaller, as in 1:4", r.nodes)
+		return fmt.Errorf("--nodes %s: the second number must not be smaller than the first, as in 1:4", r.nodes)
 	}
 	worker.Replicas = new(int32(most))
 	pj.Spec.ElasticPolicy = &kubeflowv1.ElasticPolicy{MinReplicas: new(int32(n)), MaxReplicas: new(int32(most))}
@@ -119,14 +119,14 @@ func (r *recipe) setPolicy(p *kubeflowv1.LifecyclePolicy) error {
 	clean := map[string]kubeflowv1.CleanPodPolicy{
 		"none": kubeflowv1.CleanPodPolicyNone, "running": kubeflowv1.CleanPodPolicyRunning, "all": kubeflowv1.CleanPodPolicyAll,
 	}
-	policy, known := clean[strings.ToLower(r.clean)]
+	policy, ok := clean[strings.ToLower(r.clean)]
 	switch {
-	case !known:
+	case !ok:
 		return fmt.Errorf("--clean %s: use none, running or all", r.clean)
 	case r.retries < 0:
-		return fmt.Errorf("--retries %d: use a number from 0", r.retries)
+		return fmt.Errorf("--retries %d: use 0 or more", r.retries)
 	case r.gpus < 0:
-		return fmt.Errorf("--gpus %d: use a number from 0", r.gpus)
+		return fmt.Errorf("--gpus %d: use 0 or more", r.gpus)
 	}
 	p.CleanPodPolicy, p.BackoffLimit = &policy, &r.retries
 	if err := r.deadline.check("deadline", time.Second, math.MaxInt64); err != nil {
@@ -135,49 +135,49 @@ func (r *recipe) setPolicy(p *kubeflowv1.LifecyclePolicy) error {
 	if err := r.ttl.check("ttl", 0, math.MaxInt32*time.Second); err != nil {
 		return err
 	}
-	if r.deadline.given() {
+	if r.deadline.isSet() {
 		p.ActiveDeadlineSeconds = new(int64(r.deadline.length / time.Second))
 	}
-	if r.ttl.given() {
+	if r.ttl.isSet() {
 		p.TTLSecondsAfterFinished = new(int32(r.ttl.length / time.Second))
 	}
 	return nil
 }
 
-// setProcesses lets torchrun start the training where several processes, or a changing number of replicas, are asked for.
+// setProcesses makes torchrun start the training if it has several processes per replica, or is elastic.
 func (r *recipe) setProcesses(pj *kubeflowv1.PyTorchJob, c *corev1.Container) error {
 	if r.nproc != "" {
 		if n, err := strconv.Atoi(r.nproc); (err != nil || n < 1) && r.nproc != "auto" && r.nproc != "cpu" && r.nproc != "gpu" {
-			return fmt.Errorf("--nproc %s: use a number from 1, auto, cpu or gpu", r.nproc)
+			return fmt.Errorf("--nproc %s: use 1 or more, auto, cpu or gpu", r.nproc)
 		}
 		pj.Spec.NprocPerNode = &r.nproc
 	} else if pj.Spec.ElasticPolicy != nil {
 		pj.Spec.NprocPerNode = new("1")
 	}
-	if pj.Spec.NprocPerNode == nil || !startsAlone(c.Command) {
+	if pj.Spec.NprocPerNode == nil || !isSingleProcess(c.Command) {
 		return nil
 	}
 	c.Command = underTorchrun(c.Command)
-	// Torch 1.13 under Python 3.11, as Debian 12 has them, cannot read its own defaults of these two. For a tenth process alone
-	// they mean the same to any torch.
+	// Torch 1.13 under Python 3.11 (Debian 12) cannot parse its own defaults of these two. Values for the tenth process only have the
+	// same effect in every torch.
 	c.Env = append(c.Env, corev1.EnvVar{Name: "PET_REDIRECTS", Value: "9:1"}, corev1.EnvVar{Name: "PET_TEE", Value: "9:1"})
 	return nil
 }
 
-// startsAlone tells whether a command is one process of a training, which torchrun makes many of. One that is not Python's may call
-// torchrun itself, and is left to.
-func startsAlone(command []string) bool {
+// isSingleProcess reports whether a command is one training process, which torchrun must multiply. A command that is not Python's may
+// call torchrun itself, and stays as it is.
+func isSingleProcess(command []string) bool {
 	python := strings.HasPrefix(filepath.Base(command[0]), "python")
 	torchrun := len(command) > 1 && filepath.Base(command[1]) == "torchrun"
 	return python && !torchrun && !strings.Contains(strings.Join(command, " "), "torch.distributed")
 }
 
-// underTorchrun lets torchrun start a Python command. A script it gives to the same Python by itself; what has options for Python
-// (-O, -X dev, -m module, -c code) it starts as it is typed, as it would take those for its own and hand on none.
+// underTorchrun makes torchrun start a Python command. Torchrun runs a script with the same Python. A command with options for Python
+// (-O, -X dev, -m module, -c code) is passed whole, because torchrun would take the options for its own.
 func underTorchrun(command []string) []string {
 	torchrun, training := []string{command[0], "-m", "torch.distributed.run"}, command[1:]
 	if len(training) == 0 || strings.HasPrefix(training[0], "-") {
-		torchrun, training = append(torchrun, "--no_python"), command // torch before 2.0 knows no --no-python
+		torchrun, training = append(torchrun, "--no_python"), command // torch before 2.0 has no --no-python
 	}
 	return append(torchrun, training...)
 }
@@ -196,13 +196,13 @@ func (r *recipe) setContainer(c *corev1.Container) error {
 	return nil
 }
 
-// known refuses a program that this machine does not have, before a local cluster is started for it.
-func (r *recipe) known(program string) error {
+// checkProgram refuses a program that does not exist on this machine, before a local cluster is started for it.
+func (r *recipe) checkProgram(program string) error {
 	ownPath := slices.ContainsFunc(r.env, func(pair string) bool { return strings.HasPrefix(pair, "PATH=") })
 	if _, err := exec.LookPath(program); err == nil || ownPath {
 		return nil
 	}
-	advice := "it must be in your PATH, or be named with its folder and be executable"
+	advice := "it must be in your PATH, or be an executable file that you name with its directory"
 	switch _, err := exec.LookPath("python3"); {
 	case err != nil:
 	case program == "python":
@@ -215,7 +215,7 @@ func (r *recipe) known(program string) error {
 
 var notInAName = regexp.MustCompile(`[^a-z0-9]+`)
 
-// nameFor is the name of the script, or else of the program, as far as it makes a job's name.
+// nameFor is the name of the script, or else of the program, shortened to a valid job name.
 func nameFor(command []string) string {
 	name := filepath.Base(command[0])
 	for _, word := range command[1:] {

@@ -14,7 +14,7 @@ import (
 	"github.com/trainyard/trainyard/internal/manifest"
 )
 
-// render is `trainyard render`: what a manifest becomes, without a cluster.
+// render is `trainyard render`: the objects that the operator creates for a manifest, without a cluster.
 type render struct {
 	file, output, replica string
 }
@@ -23,22 +23,22 @@ func renderCommand() *cobra.Command {
 	var r render
 	cmd := &cobra.Command{
 		Use:   "render -f job.yaml",
-		Short: "Show the pods, Services and environment that a manifest becomes",
-		Long: `Show the pods, Services and environment that a manifest becomes, as the operator makes them in the first attempt.
-No cluster is needed.`,
+		Short: "Show the pods, Services and environment of a manifest",
+		Long: `Show the pods, Services and environment that the operator creates for a manifest in the first attempt. No cluster is
+needed.`,
 		Example: `  trainyard render -f job.yaml
   trainyard render -f job.yaml -o env --replica worker-1`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return r.run(cmd) },
 	}
 	addFile(cmd, &r.file, "the manifest")
-	cmd.Flags().StringVarP(&r.output, "output", "o", "yaml", "yaml, json, or env for the replicas' environment alone")
-	cmd.Flags().StringVar(&r.replica, "replica", "", "this replica alone, as in worker-1")
+	cmd.Flags().StringVarP(&r.output, "output", "o", "yaml", "yaml, json, or env for the replicas' environment only")
+	cmd.Flags().StringVar(&r.replica, "replica", "", "only this replica, as in worker-1")
 	return cmd
 }
 
 func (r *render) run(cmd *cobra.Command) error {
-	if err := choice("output", r.output, "yaml", "json", "env"); err != nil {
+	if err := checkChoice("output", r.output, "yaml", "json", "env"); err != nil {
 		return err
 	}
 	jobs, err := readJobs(cmd, r.file)
@@ -47,7 +47,7 @@ func (r *render) run(cmd *cobra.Command) error {
 	}
 	var children []runtime.Object
 	for _, j := range jobs {
-		if err := shown(j.Job, "rendered"); err != nil {
+		if err := checkOffline(j.Job, "rendered"); err != nil {
 			return err
 		}
 		if j.Job.UID == "" {
@@ -69,12 +69,12 @@ func (r *render) run(cmd *cobra.Command) error {
 	return out.err
 }
 
-// children are what is made for a job, in the order in which it is made.
+// children are the objects of a job, in the order of their creation.
 func (r *render) children(m *manifest.Manifest) []runtime.Object {
-	var made []runtime.Object
+	var created []runtime.Object
 	add := func(obj runtime.Object, version, kind string) {
 		obj.GetObjectKind().SetGroupVersionKind(schema.FromAPIVersionAndKind(version, kind))
-		made = append(made, obj)
+		created = append(created, obj)
 	}
 	if r.replica == "" {
 		for _, kind := range slices.Backward(manifest.ChildKinds) {
@@ -90,10 +90,10 @@ func (r *render) children(m *manifest.Manifest) []runtime.Object {
 			add(m.Pod(replica, 0), "v1", "Pod")
 		}
 	}
-	return made
+	return created
 }
 
-// none says that no job has the replica.
+// none is the error that no job has the replica.
 func (r *render) none(jobs []jobOfFile) error {
 	if len(jobs) == 1 {
 		return noSuchReplica(jobs[0].Job, r.replica)
@@ -131,7 +131,7 @@ func environmentValue(e corev1.EnvVar) string {
 	}
 	source, err := json.Marshal(e.ValueFrom)
 	if err != nil {
-		return "(given when it starts)"
+		return "(set at the start)"
 	}
-	return "(given when it starts, from " + string(source) + ")"
+	return "(set at the start, from " + string(source) + ")"
 }

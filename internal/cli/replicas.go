@@ -7,7 +7,7 @@ import (
 	"github.com/trainyard/trainyard/internal/job"
 )
 
-// replicasOf are the replicas a job starts with, in the order of its roles.
+// replicasOf are the replicas that a job starts with, in the order of its roles.
 func replicasOf(j job.Job) []job.Replica {
 	var all []job.Replica
 	for _, role := range j.Roles {
@@ -18,7 +18,7 @@ func replicasOf(j job.Job) []job.Replica {
 	return all
 }
 
-// shortName is a replica as a person types it: worker-1.
+// shortName is the name of a replica on the command line: worker-1.
 func shortName(r job.Replica) string { return fmt.Sprintf("%s-%d", strings.ToLower(r.Role), r.Index) }
 
 func replicaList(j job.Job) string {
@@ -29,7 +29,7 @@ func replicaList(j job.Job) string {
 	return shortList(names, 8)
 }
 
-// shortList names the first of many.
+// shortList lists at most limit names.
 func shortList(names []string, limit int) string {
 	if len(names) > limit {
 		return strings.Join(names[:limit-1], ", ") + fmt.Sprintf(" and %d more", len(names)-limit+1)

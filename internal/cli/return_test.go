@@ -11,7 +11,7 @@ import (
 )
 
 // survivors are a gang, and a replica that its kubelet starts again in place. Neither may be retried; the second even
-// claims to have completed when it is told to stop.
+// exits 0 on SIGTERM.
 const survivors = `
 apiVersion: kubeflow.org/v1
 kind: PyTorchJob

@@ -12,7 +12,7 @@ import (
 	"github.com/trainyard/trainyard/internal/testing/local"
 )
 
-// person is somebody who may do in the desk's namespace what the rules of a role allow. command is trainyard as they type it.
+// person is a user with a role in the desk's namespace. command is trainyard as this user.
 func (d desk) person(t *testing.T, name, rules string) (command func(args ...string) *exec.Cmd) {
 	t.Helper()
 	d.Apply(`apiVersion: rbac.authorization.k8s.io/v1
@@ -44,7 +44,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: ` + name + `}
 	}
 }
 
-func TestWhatSomebodyMayNotIsSaid(t *testing.T) {
+func TestMissingRightsAreReported(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	file := filepath.Join(t.TempDir(), "job.yaml")
@@ -78,7 +78,7 @@ func TestWhatSomebodyMayNotIsSaid(t *testing.T) {
 	}
 }
 
-// Ctrl-C of somebody who may not delete jobs stops nothing: the job is followed to its end, and the outcome is the job's.
+// If the user may not delete jobs, Ctrl-C stops nothing: the job is followed to its end, and the exit code is the job's.
 func TestCtrlCWithoutTheRightToDelete(t *testing.T) {
 	t.Parallel()
 	d, stage := newDesk(t), stage(t.TempDir())
@@ -94,7 +94,7 @@ func TestCtrlCWithoutTheRightToDelete(t *testing.T) {
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	d.Eventually("it is told that it goes on", func() error { return said.has(`(?m)^» kept goes on: deleting job kept: .*cannot delete`) })
+	d.Eventually("it is said that the job goes on", func() error { return said.has(`(?m)^» kept keeps running: deleting job kept: .*cannot delete`) })
 	stage.give(t, "end")
 	_ = cmd.Wait()
 	d.expect(local.Outcome{Stdout: said.String(), Code: cmd.ProcessState.ExitCode()}, 0, "^kept succeeded after")

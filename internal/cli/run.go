@@ -15,19 +15,19 @@ import (
 	"github.com/trainyard/trainyard/internal/kinds/pytorch"
 )
 
-// running is `trainyard run`: from a script to a finished job in one command.
+// running is `trainyard run`: it submits a job and follows it to its end.
 type running struct {
 	target
 	recipe
 	file, dataDir, output string
 	dryRun                bool
 	screen                *screen
-	// own says that the local cluster was started for this run, which began to at a time. Another may have been joined.
+	// own says that this run started the local cluster, at the time began. Otherwise it has joined another.
 	own   bool
 	began time.Time
-	// died is closed when the local cluster has ended, and death says so.
-	died  <-chan struct{}
-	death error
+	// clusterDone is closed when the local cluster has ended. clusterErr is then the error.
+	clusterDone <-chan struct{}
+	clusterErr  error
 }
 
 func runCommand() *cobra.Command {
@@ -37,9 +37,9 @@ func runCommand() *cobra.Command {
 		Short: "Run a training job and follow it to its end",
 		Long: `Run a training job and follow it to its end: all replicas' logs, restarts and their cause, and a summary.
 
-It runs on the local cluster of this machine, which is started for the run where it is not up, or on the cluster
-that --context or --kubeconfig name. The exit code is the job's: 0 succeeded, 1 failed, 124 deadline passed; 2 is
-wrong usage. Ctrl-C once stops the job gracefully (exit code 130), twice at once.`,
+It runs on the local cluster of this machine, or on the cluster that --context or --kubeconfig name. If the local
+cluster is not up, it is started for this run. The exit code is the job's: 0 succeeded, 1 failed, 124 deadline passed;
+2 means wrong usage. Ctrl-C stops the job gracefully (exit code 130), and a second Ctrl-C kills it.`,
 		Example: `  trainyard run -- python train.py --epochs 3
   trainyard run --nodes 2 --retries 3 --deadline 2h -- python train.py
   trainyard run --nodes 1:4 -- torchrun train.py
@@ -52,13 +52,13 @@ wrong usage. Ctrl-C once stops the job gracefully (exit code 130), twice at once
 	flags := cmd.Flags()
 	flags.AddFlagSet(r.flags())
 	flags.StringVar(&r.dataDir, "data-dir", "", "the local cluster's directory (default ~/.local/share/trainyard)")
-	flags.StringVarP(&r.output, "output", "o", "text", "text, or json: a line for each thing that happens")
+	flags.StringVarP(&r.output, "output", "o", "text", "text, or json: one line for each event")
 	flags.BoolVar(&r.dryRun, "dry-run", false, "print the manifest and do nothing")
 	return cmd
 }
 
 func (r *running) run(cmd *cobra.Command, command []string) error {
-	if err := choice("output", r.output, "text", "json"); err != nil {
+	if err := checkChoice("output", r.output, "text", "json"); err != nil {
 		return err
 	}
 	objects, kind, err := r.objects(cmd, command)
@@ -73,22 +73,22 @@ func (r *running) run(cmd *cobra.Command, command []string) error {
 	defer signal.Stop(signals)
 	r.screen = newScreen(cmd.OutOrStdout(), cmd.ErrOrStderr())
 	if r.output == "json" {
-		r.screen.width = 0 // which is for people
+		r.screen.width = 0 // no live line
 	}
 
 	starting, cancel := untilSignal(cmd.Context(), signals)
 	defer cancel()
-	config, leave, err := r.cluster(starting)
+	config, release, err := r.cluster(starting)
 	if err != nil {
 		return err
 	}
-	f := &follower{screen: r.screen, json: r.output == "json", signals: signals, died: r.died, death: r.death}
-	defer func() { leave(f) }()
+	f := &follower{screen: r.screen, json: r.output == "json", signals: signals, clusterDone: r.clusterDone, clusterErr: r.clusterErr}
+	defer func() { release(f) }()
 	y, err := r.yard(config)
 	if err != nil {
 		return err
 	}
-	r.greet(starting, y)
+	r.reportUnfinished(starting, y)
 	job, err := r.submit(starting, y, kind, objects)
 	if starting.Err() != nil && job == nil {
 		return outcome(exitInterrupted)
@@ -96,12 +96,12 @@ func (r *running) run(cmd *cobra.Command, command []string) error {
 	if err != nil {
 		return r.explain(err)
 	}
-	cancel() // from here on signals are the follower's
+	cancel() // from here on the follower handles signals
 	f.yard = y
 	return f.follow(context.WithoutCancel(cmd.Context()), job)
 }
 
-// objects are what is to be submitted, the job last, and the job's kind.
+// objects are the objects to submit, the job last, and the job's kind.
 func (r *running) objects(cmd *cobra.Command, command []string) ([]*unstructured.Unstructured, kinds.Adapter, error) {
 	switch {
 	case r.file == "" && len(command) == 0:
@@ -115,18 +115,18 @@ func (r *running) objects(cmd *cobra.Command, command []string) ([]*unstructured
 		if err != nil {
 			return nil, nil, err
 		}
-		if err := r.known(command[0]); err != nil && !r.dryRun && !r.named() {
+		if err := r.checkProgram(command[0]); err != nil && !r.dryRun && !r.named() {
 			return nil, nil, err
 		}
-		return []*unstructured.Unstructured{job}, pytorch.Kind, acceptable(cmd.Context(), job)
+		return []*unstructured.Unstructured{job}, pytorch.Kind, checkJob(cmd.Context(), job)
 	}
-	if flag := r.given(cmd); flag != "" {
-		return nil, nil, usageError{fmt.Errorf("--%s is for a command: with -f the manifest says it", flag)}
+	if flag := r.firstSet(cmd); flag != "" {
+		return nil, nil, usageError{fmt.Errorf("--%s needs a command: with -f set it in the manifest", flag)}
 	}
 	return objectsOf(cmd, r.file)
 }
 
-// objectsOf are the objects of a file with one job in it, the job last.
+// objectsOf are the objects of a file that has one job, the job last.
 func objectsOf(cmd *cobra.Command, file string) ([]*unstructured.Unstructured, kinds.Adapter, error) {
 	docs, err := readFile(cmd, file)
 	if err != nil {

@@ -20,8 +20,8 @@ func scaleCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "scale JOB N",
 		Short: "Change the number of a job's replicas",
-		Long: `Change the number of a job's replicas. Replicas of an elastic job come and go at the top end; a job of a fixed size is
-started anew as another attempt, which is not charged to its retries.`,
+		Long: `Change the number of a job's replicas. An elastic job adds or removes the replicas with the highest indexes. A job of a
+fixed size starts again as another attempt, which is not charged as a retry.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
 				return usageError{fmt.Errorf("a job and a number are needed: use `%s JOB N`", cmd.CommandPath())}
@@ -31,14 +31,14 @@ started anew as another attempt, which is not charged to its retries.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return scale(cmd, &t, args[0], role, args[1]) },
 	}
 	addTarget(cmd, &t)
-	cmd.Flags().StringVar(&role, "role", "", "the role to scale (default worker; of a TrainJob the step that trains)")
+	cmd.Flags().StringVar(&role, "role", "", "the role to scale (default: worker; for a TrainJob the training step)")
 	return cmd
 }
 
 func scale(cmd *cobra.Command, t *target, name, role, number string) error {
 	n, err := strconv.ParseInt(number, 10, 32)
 	if err != nil || n < 0 {
-		return usageError{fmt.Errorf("%s is no number of replicas", number)}
+		return usageError{fmt.Errorf("%s is not a number of replicas", number)}
 	}
 	y, j, err := t.find(cmd.Context(), name)
 	if err != nil {
@@ -54,7 +54,7 @@ func scale(cmd *cobra.Command, t *target, name, role, number string) error {
 	err = y.Patch(cmd.Context(), j.Object, client.MergeFrom(was))
 	switch {
 	case apierrors.IsInvalid(err) && n == 0:
-		return usageError{fmt.Errorf("%s needs someone to train: use at least 1, or %s to take its pods away", j.Job.Name, hint(y, j, "suspend"))}
+		return usageError{fmt.Errorf("%s needs at least one replica: use 1 or more, or %s to stop its pods", j.Job.Name, hint(y, j, "suspend"))}
 	case apierrors.IsInvalid(err):
 		return usageError{err}
 	case err != nil:
@@ -65,7 +65,7 @@ func scale(cmd *cobra.Command, t *target, name, role, number string) error {
 	return out.err
 }
 
-// resize edits a job so that a role has n replicas.
+// resize sets the number of replicas of a role.
 func resize(j *yard.Job, role string, n int32) error {
 	name, ok := j.Kind.Resize(j.Object, role, n)
 	if !ok {
@@ -77,7 +77,7 @@ func resize(j *yard.Job, role string, n int32) error {
 	return nil
 }
 
-// scalable says which roles can be given a number.
+// scalable lists the roles that can be scaled.
 func scalable(j *yard.Job) string {
 	var names []string
 	for _, r := range j.Job.Roles {

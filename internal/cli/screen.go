@@ -14,19 +14,19 @@ import (
 	"github.com/trainyard/trainyard/internal/text"
 )
 
-// screen is what a person sees while a job runs: lines that stay, and on a terminal one live line below them that is
-// written over. Logs go to standard output, all else to standard error.
+// screen is what a person sees while a job runs: lines that stay and, on a terminal, one live line below them that is
+// overwritten. Logs go to standard output, everything else to standard error.
 type screen struct {
 	out, err io.Writer
-	// terminal says that logs go to one, colours that they may be coloured.
+	// terminal says that logs go to a terminal, colours that they may be coloured.
 	terminal, colours bool
-	// width is the terminal's, 0 where there is none.
+	// width is the terminal's width, 0 if there is none.
 	width int
 	live  string
-	shown bool
-	// progress is what a replica has written of a line that is not ended, heard when it last wrote, drawn when that was last drawn.
-	replica, progress string
-	heard, drawn      time.Time
+	drawn bool // the live line is on the screen
+	// progress is a replica's incomplete line, progressed when it was last written, redrawn when it was last drawn.
+	replica, progress   string
+	progressed, redrawn time.Time
 }
 
 func newScreen(out, err io.Writer) *screen {
@@ -38,7 +38,7 @@ func newScreen(out, err io.Writer) *screen {
 	return s
 }
 
-// piped tells whether another program has what is written: if it shows that on the same terminal, a live line would be in its way.
+// piped reports whether another program reads the output. It may print to the same terminal, where a live line would disturb it.
 func piped(w io.Writer) bool {
 	file, ok := w.(*os.File)
 	if !ok {
@@ -50,7 +50,7 @@ func piped(w io.Writer) bool {
 
 func isTerminal(w io.Writer) bool { return terminalWidth(w) > 0 }
 
-// terminalWidth is 0 for what is no terminal.
+// terminalWidth is 0 if w is not a terminal.
 func terminalWidth(w io.Writer) int {
 	file, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
@@ -69,7 +69,7 @@ func (s *screen) log(replica, line string, pad int) {
 		s.progress = ""
 	}
 	if s.terminal {
-		line = text.Tame(line)
+		line = text.KeepColours(line)
 	}
 	prefix := fmt.Sprintf("%-*s", pad, replica)
 	if s.colours {
@@ -80,24 +80,23 @@ func (s *screen) log(replica, line string, pad int) {
 }
 
 const (
-	// pace is how often the live line is drawn for progress alone, at most.
-	pace = 100 * time.Millisecond
-	// turn is how long the live line waits for a replica before it shows another's progress.
-	turn = time.Second
+	// redrawInterval is the shortest time between two draws of the live line that show only progress.
+	redrawInterval = 100 * time.Millisecond
+	// progressTurn is how long the live line waits for a replica's progress before it shows another's.
+	progressTurn = time.Second
 )
 
-// unfinished shows in the live line what a replica has written of a line so far. As all write at the same time, it stays with
-// one of them.
-func (s *screen) unfinished(replica, line string) {
+// showProgress shows a replica's incomplete line in the live line. All replicas write at the same time, so it stays with one of them.
+func (s *screen) showProgress(replica, line string) {
 	now := time.Now()
-	if s.progress != "" && s.replica != replica && now.Sub(s.heard) < turn {
+	if s.progress != "" && s.replica != replica && now.Sub(s.progressed) < progressTurn {
 		return
 	}
-	s.replica, s.progress, s.heard = replica, strings.TrimSpace(text.Plain(line)), now
-	if s.live == "" || now.Sub(s.drawn) < pace { // the next change of the live line shows it
+	s.replica, s.progress, s.progressed = replica, strings.TrimSpace(text.Plain(line)), now
+	if s.live == "" || now.Sub(s.redrawn) < redrawInterval { // the next draw shows it
 		return
 	}
-	s.drawn = now
+	s.redrawn = now
 	s.hide()
 	s.show()
 }
@@ -109,8 +108,8 @@ func (s *screen) say(format string, args ...any) {
 	s.show()
 }
 
-// keep changes the live line. Without a terminal there is none.
-func (s *screen) keep(line string) {
+// setLive changes the live line, if there is a terminal.
+func (s *screen) setLive(line string) {
 	if s.width == 0 {
 		return
 	}
@@ -120,9 +119,9 @@ func (s *screen) keep(line string) {
 }
 
 func (s *screen) hide() {
-	if s.shown {
+	if s.drawn {
 		fmt.Fprint(s.err, "\r\033[K")
-		s.shown = false
+		s.drawn = false
 	}
 }
 
@@ -137,14 +136,14 @@ func (s *screen) show() {
 	if utf8.RuneCountInString(line) >= s.width {
 		line = string([]rune(line)[:max(s.width-2, 0)]) + "…"
 	}
-	fmt.Fprint(s.err, "\033[?7l"+line+"\033[?7h") // wide letters must not wrap it: only one line is written over
-	s.shown = true
+	fmt.Fprint(s.err, "\033[?7l"+line+"\033[?7h") // no wrapping, because only one line is overwritten
+	s.drawn = true
 }
 
-// end removes the live line.
-func (s *screen) end() { s.keep("") }
+// clearLive removes the live line.
+func (s *screen) clearLive() { s.setLive("") }
 
-// colourOf gives each replica one of the terminal's colours, always the same.
+// colourOf is the replica's colour on the terminal, always the same.
 func colourOf(replica string) int {
 	colours := []int{36, 33, 35, 32, 34, 96, 93, 95, 92, 94}
 	role, index, _ := strings.Cut(replica, "-")

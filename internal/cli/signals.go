@@ -7,15 +7,16 @@ import (
 	"syscall"
 )
 
-// stopSignals are those by which a person or the machine stops a command.
+// stopSignals are the signals by which a person or the machine stops a command.
 var stopSignals = []os.Signal{os.Interrupt, syscall.SIGTERM}
 
-// untilInterrupted is a context that ends with Ctrl-C, or when the process is told to end.
+// untilInterrupted is a context that ends with a stop signal.
 func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(ctx, stopSignals...)
 }
 
-// untilSignal is a context that ends with a signal, which stays: it is the job's too, if there is one by then.
+// untilSignal is a context that ends with a signal. The signal goes back to the channel, because the follower handles it if the job
+// has been submitted by then.
 func untilSignal(ctx context.Context, signals chan os.Signal) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {

@@ -12,10 +12,10 @@ import (
 	"github.com/trainyard/trainyard/internal/simulation"
 )
 
-// usualTraining is how long a replica trains where nobody says so.
-const usualTraining = 10 * time.Minute
+// defaultTraining is how long a replica trains without --trains.
+const defaultTraining = 10 * time.Minute
 
-// simulate is `trainyard simulate`: the life of a job under its run policy, in a moment and without a cluster.
+// simulate is `trainyard simulate`: the life of a job under its run policy, with a virtual clock and without a cluster.
 type simulate struct {
 	file, script, output string
 	pace                 simulation.Pace
@@ -25,16 +25,16 @@ func simulateCommand() *cobra.Command {
 	var s simulate
 	cmd := &cobra.Command{
 		Use:   "simulate -f job.yaml ['worker-1 exits 137 at 30s' …]",
-		Short: "Show how a job would live under its run policy when this and that happens",
-		Long: `Show how a job would live under its run policy when this and that happens. The operator's own rules decide,
-with a clock that jumps from one moment to the next. No cluster is needed.
+		Short: "Simulate a job under its run policy, with the failures you choose",
+		Long: `Simulate a job under its run policy, with the failures you choose. The operator's own rules decide, and the clock jumps
+from one event to the next. No cluster is needed.
 
-What happens is said in sentences, as arguments or one a line in a file (--script):
+Say what happens in sentences, as arguments or one per line in a file (--script):
 
 ` + simulation.Grammar + `
 
-A replica to which nothing happens trains for --trains and exits 0: for 10 minutes where it is not said, or for half the job's
-deadline where that is less.`,
+A replica to which nothing happens trains for --trains and exits 0. The default is 10 minutes, or half the job's deadline
+if that is less.`,
 		Example: `  trainyard simulate -f job.yaml 'worker-1 exits 1 after 10m' --trains 1h`,
 		RunE:    func(cmd *cobra.Command, args []string) error { return s.run(cmd, args) },
 	}
@@ -42,21 +42,21 @@ deadline where that is less.`,
 	flags := cmd.Flags()
 	flags.StringVar(&s.script, "script", "", `a file of sentences; "-" reads standard input`)
 	flags.StringVarP(&s.output, "output", "o", "text", "text, json with times in seconds, or svg for a picture")
-	flags.DurationVar(&s.pace.Trains, "trains", usualTraining, "how long a replica trains until it is done")
+	flags.DurationVar(&s.pace.Trains, "trains", defaultTraining, "how long a replica trains until it is done")
 	flags.Lookup("trains").DefValue = "10m, or half the deadline"
 	flags.DurationVar(&s.pace.Starts, "starts", 2*time.Second, "how long a pod takes to start")
 	flags.DurationVar(&s.pace.Stops, "stops", time.Second, "how long a pod takes to stop")
-	flags.DurationVar(&s.pace.Limit, "limit", 7*24*time.Hour, "when to stop looking")
+	flags.DurationVar(&s.pace.Limit, "limit", 7*24*time.Hour, "when to end the simulation")
 	return cmd
 }
 
 func (s *simulate) run(cmd *cobra.Command, sentences []string) error {
-	if err := choice("output", s.output, "text", "json", "svg"); err != nil {
+	if err := checkChoice("output", s.output, "text", "json", "svg"); err != nil {
 		return err
 	}
 	for _, name := range []string{"trains", "starts", "stops", "limit"} {
 		if d, err := cmd.Flags().GetDuration(name); err != nil || d < 0 {
-			return usageError{fmt.Errorf("--%s %s: use a time from 0s", name, d)}
+			return usageError{fmt.Errorf("--%s %s: use 0s or more", name, d)}
 		}
 	}
 	script, err := s.read(cmd, sentences)
@@ -67,11 +67,11 @@ func (s *simulate) run(cmd *cobra.Command, sentences []string) error {
 	if err != nil {
 		return err
 	}
-	if err := shown(j.Job, "simulated"); err != nil {
+	if err := checkOffline(j.Job, "simulated"); err != nil {
 		return err
 	}
 	if deadline := j.Job.Policy.ActiveDeadlineSeconds; deadline != nil && !cmd.Flags().Changed("trains") {
-		s.pace.Trains = min(usualTraining, job.Seconds(*deadline)/2)
+		s.pace.Trains = min(defaultTraining, job.Seconds(*deadline)/2)
 	}
 	described := simulation.Describe(j.Job) // before it is scaled
 	life, err := simulation.Live(j.Manifest, script, s.pace)
@@ -94,7 +94,7 @@ func (s *simulate) run(cmd *cobra.Command, sentences []string) error {
 	return out.err
 }
 
-// read takes the script of the file, then the sentences on the command line.
+// read parses the script of the file, then the sentences of the command line.
 func (s *simulate) read(cmd *cobra.Command, sentences []string) (simulation.Script, error) {
 	var script simulation.Script
 	if s.script != "" {

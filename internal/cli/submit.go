@@ -19,9 +19,9 @@ func submitCommand() *cobra.Command {
 	var r running
 	cmd := &cobra.Command{
 		Use:   "submit -f job.yaml",
-		Short: "Submit a job and leave it to the cluster",
-		Long: `Submit a job, with the other objects of its file, and leave it to the cluster. A finished job of the same name makes
-room for it. ` + "`trainyard run`" + ` also follows it.`,
+		Short: "Submit a job and return",
+		Long: `Submit a job, with the other objects of its file, and return. A finished job with the same name is deleted first.
+` + "`trainyard run`" + ` also follows the job.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return r.submitOnly(cmd) },
 	}
@@ -48,7 +48,7 @@ func (r *running) submitOnly(cmd *cobra.Command) error {
 	return out.err
 }
 
-// submit gives the objects to the cluster. A finished job of the same name makes room.
+// submit creates the objects on the cluster. A finished job with the same name is deleted first.
 func (r *running) submit(ctx context.Context, y *yard.Yard, kind kinds.Adapter, objects []*unstructured.Unstructured) (*yard.Job, error) {
 	job := objects[len(objects)-1]
 	if r.local {
@@ -64,38 +64,38 @@ func (r *running) submit(ctx context.Context, y *yard.Yard, kind kinds.Adapter, 
 	y.Namespace = job.GetNamespace()
 	for _, obj := range objects[:len(objects)-1] {
 		if err := y.Apply(ctx, obj); err != nil {
-			return nil, refused(err)
+			return nil, usageIfInvalid(err)
 		}
 	}
-	submitted, err := create(ctx, y, kind, job)
+	submitted, err := createJob(ctx, y, kind, job)
 	if apierrors.IsAlreadyExists(err) {
-		if err := makeRoom(ctx, y, kind, job.GetName()); err != nil {
+		if err := deleteFinished(ctx, y, kind, job.GetName()); err != nil {
 			return nil, err
 		}
 		if r.screen != nil && r.output != "json" {
-			r.screen.say("» the earlier job %s made room.", job.GetName())
+			r.screen.say("» the finished job %s was deleted first.", job.GetName())
 		}
-		submitted, err = create(ctx, y, kind, job)
+		submitted, err = createJob(ctx, y, kind, job)
 	}
 	if err != nil && !apierrors.IsInvalid(err) {
 		return nil, fmt.Errorf("submitting the job: %w", err)
 	}
-	return submitted, refused(err)
+	return submitted, usageIfInvalid(err)
 }
 
-// create submits a job. One that is being created when ctx ends is waited for a little, so that it is not left to itself.
-func create(ctx context.Context, y *yard.Yard, kind kinds.Adapter, job *unstructured.Unstructured) (*yard.Job, error) {
+// createJob submits a job. If ctx ends during the request, it waits a little for the answer: a job that was created must be deleted.
+func createJob(ctx context.Context, y *yard.Yard, kind kinds.Adapter, job *unstructured.Unstructured) (*yard.Job, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(patience, cancel) })()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(requestTimeout, cancel) })()
 	return y.Submit(longer, kind, job.DeepCopy())
 }
 
-// makeRoom deletes a finished job, and waits until it is gone.
-func makeRoom(ctx context.Context, y *yard.Yard, kind kinds.Adapter, name string) error {
+// deleteFinished deletes a finished job, and waits until it is gone.
+func deleteFinished(ctx context.Context, y *yard.Yard, kind kinds.Adapter, name string) error {
 	old, err := y.Find(ctx, strings.ToLower(kind.Name())+"/"+name)
 	if errors.Is(err, yard.ErrNotFound) {
 		return nil
@@ -114,8 +114,8 @@ func makeRoom(ctx context.Context, y *yard.Yard, kind kinds.Adapter, name string
 	return y.AwaitGone(limited, old, func(bool) {})
 }
 
-// refused makes the API server's word on a manifest that it does not accept the person's mistake.
-func refused(err error) error {
+// usageIfInvalid makes it a usage error that the API server does not accept a manifest.
+func usageIfInvalid(err error) error {
 	if apierrors.IsInvalid(err) {
 		return usageError{err}
 	}

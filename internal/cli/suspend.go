@@ -10,7 +10,7 @@ import (
 )
 
 func suspendCommand() *cobra.Command {
-	return suspendOrResume("suspend", "suspended", "suspended already", "Take a job's pods away and keep the job", true)
+	return suspendOrResume("suspend", "suspended", "suspended already", "Stop a job's pods and keep the job", true)
 }
 
 func resumeCommand() *cobra.Command {
@@ -49,7 +49,7 @@ func suspendOrResume(verb, done, before, short string, suspend bool) *cobra.Comm
 	return cmd
 }
 
-// checkEditable refuses a verb that edits a job which has no future.
+// checkEditable refuses to edit a job that has ended or is being deleted.
 func checkEditable(j *yard.Job, verb string) error {
 	switch {
 	case j.Job.Deleting:

@@ -23,14 +23,14 @@ import (
 	"github.com/trainyard/trainyard/internal/yard"
 )
 
-// target is the cluster and namespace that a verb is about: the one that flags or KUBECONFIG name, else the local cluster
-// where one has been started, else the one of ~/.kube/config.
+// target is the cluster and namespace of a verb: the cluster that flags or KUBECONFIG name, else the local cluster if one has been
+// started, else the cluster of ~/.kube/config.
 type target struct {
 	kubeconfig, context, namespace string
-	// local says that it is a local cluster, home the namespace that a person means who names none.
-	local bool
-	home  string
-	// remote leaves the local cluster out.
+	// local says that it is a local cluster, defaultNamespace is the namespace without -n.
+	local            bool
+	defaultNamespace string
+	// remote excludes the local cluster.
 	remote bool
 }
 
@@ -42,7 +42,7 @@ func addTarget(cmd *cobra.Command, t *target) {
 	}
 }
 
-// complete offers the names of jobs to a shell.
+// complete completes the names of jobs in a shell.
 func (t *target) complete(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
@@ -67,10 +67,10 @@ func addNamespace(cmd *cobra.Command, t *target) {
 	cmd.Flags().StringVarP(&t.namespace, "namespace", "n", "", "the namespace (default: the context's, else default)")
 }
 
-// named tells whether a person chose a cluster by a flag.
+// named reports whether a flag names the cluster.
 func (t *target) named() bool { return t.kubeconfig != "" || t.context != "" }
 
-// config is access to the cluster; it settles the namespace.
+// config is the access to the cluster. It also sets the namespace.
 func (t *target) config() (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = t.kubeconfig
@@ -88,25 +88,25 @@ func (t *target) load(rules *clientcmd.ClientConfigLoadingRules) (*rest.Config, 
 	if err != nil {
 		if clientcmd.IsEmptyConfig(err) {
 			if t.remote {
-				return nil, usageError{errors.New("no cluster is known: --kubeconfig and --context name one")}
+				return nil, usageError{errors.New("no cluster is configured: name one with --kubeconfig or --context")}
 			}
 			if file := os.Getenv("KUBECONFIG"); file != "" && t.kubeconfig == "" {
-				return nil, usageError{fmt.Errorf("KUBECONFIG names %s, and there is no cluster in it", file)}
+				return nil, usageError{fmt.Errorf("KUBECONFIG is %s, which has no cluster in it", file)}
 			}
 			return nil, usageError{errNoCluster}
 		}
 		return nil, usageError{fmt.Errorf("reading the kubeconfig: %w", err)}
 	}
-	if t.home, _, err = loader.Namespace(); err != nil {
+	if t.defaultNamespace, _, err = loader.Namespace(); err != nil {
 		return nil, usageError{fmt.Errorf("reading the kubeconfig: %w", err)}
 	}
-	t.namespace = cmp.Or(t.namespace, t.home)
+	t.namespace = cmp.Or(t.namespace, t.defaultNamespace)
 	raw, err := loader.RawConfig()
 	t.local = err == nil && cluster.IsLocal(raw, t.context)
 	return config, nil
 }
 
-// open is the target's yard.
+// open connects to the target.
 func (t *target) open() (*yard.Yard, error) {
 	config, err := t.config()
 	if err != nil {
@@ -115,42 +115,42 @@ func (t *target) open() (*yard.Yard, error) {
 	return t.yard(config)
 }
 
-// yard is the target's by access to its cluster, with what brings a person's next command to the same.
+// yard connects to the target by the access to its cluster.
 func (t *target) yard(config *rest.Config) (*yard.Yard, error) {
 	y, err := yard.Open(config, t.namespace)
 	if err != nil {
 		return nil, t.explain(err)
 	}
-	y.Home = t.home
+	y.DefaultNamespace = t.defaultNamespace
 	if t.kubeconfig != "" {
-		y.Reach = append(y.Reach, "--kubeconfig", t.kubeconfig)
+		y.TargetFlags = append(y.TargetFlags, "--kubeconfig", t.kubeconfig)
 	}
 	if t.context != "" {
-		y.Reach = append(y.Reach, "--context", t.context)
+		y.TargetFlags = append(y.TargetFlags, "--context", t.context)
 	}
 	return y, nil
 }
 
-// reach is what a person adds to a command that is about a yard's job.
-func reach(y *yard.Yard, j *yard.Job) []string {
-	if j.Job.Namespace == y.Home {
-		return y.Reach
+// targetFlags are the flags of a command about a job: those for its cluster and namespace.
+func targetFlags(y *yard.Yard, j *yard.Job) []string {
+	if j.Job.Namespace == y.DefaultNamespace {
+		return y.TargetFlags
 	}
-	return slices.Concat(y.Reach, []string{"-n", j.Job.Namespace})
+	return slices.Concat(y.TargetFlags, []string{"-n", j.Job.Namespace})
 }
 
-// hint is a command for a person to type.
+// hint is a command that a person can type.
 func hint(y *yard.Yard, j *yard.Job, verb string, flags ...string) string {
-	return story.Story{Job: j.Job, Reach: reach(y, j)}.Command(verb, flags...)
+	return story.Story{Job: j.Job, TargetFlags: targetFlags(y, j)}.Command(verb, flags...)
 }
 
 // errNoCluster says that there is neither a kubeconfig nor a local cluster.
-var errNoCluster = errors.New("no cluster is known: `trainyard up` starts one on this machine, --kubeconfig and --context name another")
+var errNoCluster = errors.New("no cluster is configured: `trainyard up` starts one on this machine, --kubeconfig and --context name another")
 
-// errNotRunning says that the local cluster has been started before and does not answer now.
+// errNotRunning says that the local cluster was started before and does not answer now.
 var errNotRunning = errors.New("the local cluster is not running: `trainyard up` starts it")
 
-// explain says what to do about an answer of the cluster that is not about the job.
+// explain says what to do about an error of the cluster that is not about the job.
 func (t *target) explain(err error) error {
 	switch {
 	case err == nil:
@@ -160,16 +160,16 @@ func (t *target) explain(err error) error {
 	case utilnet.IsConnectionRefused(err) || utilnet.IsTimeout(err):
 		return fmt.Errorf("the cluster does not answer: %w", err)
 	case meta.IsNoMatchError(err) || strings.Contains(err.Error(), "could not find the requested resource"):
-		return errors.New("the cluster knows no training jobs: `trainyard install` brings the operator")
+		return errors.New("the cluster has no training jobs: `trainyard install` installs the operator")
 	case missingNamespace(err) != "":
-		return usageError{fmt.Errorf("there is no namespace %s: `kubectl create namespace %[1]s` makes one", missingNamespace(err))}
+		return usageError{fmt.Errorf("there is no namespace %s: `kubectl create namespace %[1]s` creates it", missingNamespace(err))}
 	case apierrors.IsUnauthorized(err):
-		return fmt.Errorf("the cluster does not let you in: %w", err)
+		return fmt.Errorf("the cluster does not accept your credentials: %w", err)
 	}
 	return err
 }
 
-// missingNamespace is the namespace that was not found, where it was one.
+// missingNamespace is the namespace that was not found, empty if the error is another.
 func missingNamespace(err error) string {
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) || status.Status().Details == nil || status.Status().Details.Kind != "namespaces" {
@@ -178,7 +178,7 @@ func missingNamespace(err error) string {
 	return status.Status().Details.Name
 }
 
-// contactTo prints that a cluster does not answer, and that it does again.
+// contactTo prints that the cluster stops answering, and that it answers again.
 func contactTo(w io.Writer) func(answers bool) {
 	return func(answers bool) { fmt.Fprintf(w, "trainyard: %s\n", contactWords(answers)) }
 }
@@ -187,10 +187,10 @@ func contactWords(answers bool) string {
 	if answers {
 		return "the cluster answers again"
 	}
-	return "the cluster does not answer; this goes on when it does"
+	return "the cluster does not answer: waiting for it"
 }
 
-// find is the job that the first argument names.
+// find is the job with a name.
 func (t *target) find(ctx context.Context, name string) (*yard.Yard, *yard.Job, error) {
 	y, err := t.open()
 	if err != nil {
@@ -198,7 +198,7 @@ func (t *target) find(ctx context.Context, name string) (*yard.Yard, *yard.Job, 
 	}
 	j, err := y.Find(ctx, name)
 	if errors.Is(err, yard.ErrNotFound) {
-		return nil, nil, fmt.Errorf("%w: `trainyard get` lists those there are", err)
+		return nil, nil, fmt.Errorf("%w: `trainyard get` lists the jobs", err)
 	}
 	return y, j, t.explain(err)
 }

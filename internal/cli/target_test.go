@@ -9,25 +9,25 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Where the local cluster has been started the verbs are about it, but for the one that changes a cluster itself.
+// If the local cluster has been started, all verbs use it except install.
 func TestInstallIsNotForTheLocalCluster(t *testing.T) {
-	knowNoCluster(t)
+	hideClusters(t)
 	const here, there = "https://127.0.0.1:1", "https://127.0.0.1:2"
-	leadTo(t, filepath.Join(os.Getenv("TRAINYARD_DATA_DIR"), "kubeconfig"), here)
+	writeKubeconfig(t, filepath.Join(os.Getenv("TRAINYARD_DATA_DIR"), "kubeconfig"), here)
 	for remote, want := range map[bool]string{false: here, true: ""} {
 		if got := host(target{remote: remote}); got != want {
-			t.Errorf("without ~/.kube/config, remote %t: it is about %q, want %q", remote, got, want)
+			t.Errorf("without ~/.kube/config, remote %t: it uses %q, want %q", remote, got, want)
 		}
 	}
-	leadTo(t, clientcmd.RecommendedHomeFile, there)
+	writeKubeconfig(t, clientcmd.RecommendedHomeFile, there)
 	for remote, want := range map[bool]string{false: here, true: there} {
 		if got := host(target{remote: remote}); got != want {
-			t.Errorf("with ~/.kube/config, remote %t: it is about %q, want %q", remote, got, want)
+			t.Errorf("with ~/.kube/config, remote %t: it uses %q, want %q", remote, got, want)
 		}
 	}
 }
 
-// host is the cluster that a target is about, empty if none is known.
+// host is the cluster of a target, empty if there is none.
 func host(t target) string {
 	config, err := t.config()
 	if err != nil {
@@ -36,7 +36,7 @@ func host(t target) string {
 	return config.Host
 }
 
-func leadTo(t *testing.T, file, server string) {
+func writeKubeconfig(t *testing.T, file, server string) {
 	t.Helper()
 	err := clientcmd.WriteToFile(clientcmdapi.Config{
 		Clusters:       map[string]*clientcmdapi.Cluster{"c": {Server: server}},

@@ -97,7 +97,7 @@ func (t terminal) ends(code int) {
 	}
 }
 
-// The cluster is the run's own here: Ctrl-C, which reaches all that the terminal started, must not take it from under the job.
+// The run has its own cluster here. The terminal sends Ctrl-C to all its processes, and it must not stop the cluster before the job.
 func TestCtrlCOnceStopsTheJobGracefully(t *testing.T) {
 	t.Parallel()
 	term := openTerminal(t, "run", "--data-dir="+t.TempDir(), "--name=patient", "--deadline=1h", "--retries=2", "--",
@@ -105,10 +105,10 @@ func TestCtrlCOnceStopsTheJobGracefully(t *testing.T) {
 	term.sees(`^worker-0 \| ready$`, `^patient · running · 1/1 ready · attempt 1 of 3 · \S+ · \S+ to the deadline$`)
 	term.press("C-c")
 	term.ends(130)
-	term.sees(`^» stopping patient; Ctrl-C again stops it at once\.$`, `^worker-0 \| bye$`, `^» patient is stopped\.$`)
+	term.sees(`^» stopping patient; Ctrl-C again kills it\.$`, `^worker-0 \| bye$`, `^» patient is stopped\.$`)
 }
 
-// The job ignores that it is to end, and has an hour for it.
+// The job ignores SIGTERM, and its grace period is an hour.
 func TestCtrlCTwiceStopsTheJobAtOnce(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -118,7 +118,7 @@ func TestCtrlCTwiceStopsTheJobAtOnce(t *testing.T) {
 	term := openTerminal(t, "run", "-f", file, "--namespace="+d.Namespace, "--kubeconfig="+local.Shared(t).Kubeconfig())
 	term.sees(`^worker-0 \| ready$`)
 	term.press("C-c")
-	term.sees(`^stopping · Ctrl-C again stops it at once$`)
+	term.sees(`^stopping · Ctrl-C again kills it$`)
 	term.press("C-c")
 	term.ends(130)
 	d.Eventually("nothing is left", func() error {
@@ -132,8 +132,8 @@ func TestCtrlCTwiceStopsTheJobAtOnce(t *testing.T) {
 	}
 }
 
-// A progress bar moves in the live line, and stays where something else is said, and when it is done. Who has no terminal is
-// told the same lines when they are ended, though the connection is cut while one is open.
+// A progress bar moves in the live line. It is printed when another line comes, and when it is complete. Without a terminal the same
+// lines are printed when they are complete, even if the connection breaks during a line.
 func TestProgressIsSeenAsItMoves(t *testing.T) {
 	t.Parallel()
 	d, wire, stage := newDesk(t), newWire(t, local.Shared(t).Kubeconfig()), stage(t.TempDir())
@@ -166,7 +166,7 @@ func TestProgressIsSeenAsItMoves(t *testing.T) {
 	}
 }
 
-// What machines read has no live line in it, wherever it is shown.
+// JSON output has no live line, even on a terminal.
 func TestJSONHasNoLiveLine(t *testing.T) {
 	t.Parallel()
 	d, stage := newDesk(t), stage(t.TempDir())

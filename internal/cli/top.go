@@ -40,7 +40,7 @@ func (t *top) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	uses, err := t.uses(cmd.Context())
+	uses, err := t.usage(cmd.Context())
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (t *top) run(cmd *cobra.Command, args []string) error {
 		if err != nil {
 			return t.explain(err)
 		}
-		rows += printUses(table, j, pods, uses)
+		rows += printUsage(table, j, pods, uses)
 	}
 	if rows == 0 {
 		fmt.Fprintln(cmd.ErrOrStderr(), "Nothing runs.")
@@ -61,8 +61,8 @@ func (t *top) run(cmd *cobra.Command, args []string) error {
 	return table.Flush()
 }
 
-// uses is what each pod uses, by name; nothing where the cluster does not measure.
-func (t *top) uses(ctx context.Context) (map[string]metricsv1.PodMetrics, error) {
+// usage is what each pod uses, by name. It is empty if the cluster does not measure.
+func (t *top) usage(ctx context.Context) (map[string]metricsv1.PodMetrics, error) {
 	config, err := t.config()
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (t *top) uses(ctx context.Context) (map[string]metricsv1.PodMetrics, error)
 	return by, nil
 }
 
-func printUses(table *tabwriter.Writer, j *yard.Job, pods []corev1.Pod, uses map[string]metricsv1.PodMetrics) int {
+func printUsage(table *tabwriter.Writer, j *yard.Job, pods []corev1.Pod, uses map[string]metricsv1.PodMetrics) int {
 	rows := 0
 	for i := range pods {
 		pod := &pods[i]

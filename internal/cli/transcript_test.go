@@ -26,7 +26,7 @@ func (t *transcript) String() string {
 	return t.text.String()
 }
 
-// has tells whether all patterns are found in it.
+// has returns an error unless it contains all patterns.
 func (t *transcript) has(patterns ...string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -38,7 +38,7 @@ func (t *transcript) has(patterns ...string) error {
 	return nil
 }
 
-// found tells whether a text has all of these words.
+// found returns an error unless a text contains all words.
 func found(text string, words ...string) error {
 	for _, word := range words {
 		if !strings.Contains(text, word) {

@@ -20,27 +20,27 @@ type up struct {
 	out             io.Writer
 }
 
-// OperatorAddon is the name of the operator among what runs in the local cluster's process.
+// OperatorAddon is the name of the operator among the addons of the local cluster.
 const OperatorAddon = "operator"
 
-// errDied says that nobody stopped the local cluster.
-var errDied = errors.New("the local cluster ended by itself; cluster.log in the data directory says why")
+// errClusterEnded says that the local cluster ended and nobody stopped it.
+var errClusterEnded = errors.New("the local cluster ended by itself; cluster.log in the data directory says why")
 
-// errStopped says that somebody stopped the local cluster that another process had started.
-var errStopped = errors.New("the local cluster was stopped before the job ended; `trainyard up` starts it again")
+// errClusterStopped says that the process which had started the local cluster stopped it.
+var errClusterStopped = errors.New("the local cluster was stopped before the job ended; `trainyard up` starts it again")
 
-// stopLimit is how long an orderly stop may take before all is killed.
+// stopLimit is how long an orderly stop may take. Then everything is killed.
 const stopLimit = 30 * time.Second
 
 func upCommand() *cobra.Command {
 	var u up
 	cmd := &cobra.Command{
 		Use:   "up",
-		Short: "Start the local cluster and keep it until Ctrl-C",
-		Long: `Start a whole Kubernetes on this machine, in one process, and keep it until Ctrl-C.
+		Short: "Start the local cluster and run it until Ctrl-C",
+		Long: `Start a whole Kubernetes on this machine, in one process, and run it until Ctrl-C.
 
-Pods run as processes of this machine: the image of a container is ignored, its command is run with what
-is installed here. Objects are kept in the data directory; the next "up" continues with them.`,
+Pods run as processes of this machine: a container's image is ignored, and its command uses what is installed here.
+Objects are kept in the data directory; the next "up" continues with them.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := untilInterrupted(cmd.Context())
@@ -75,13 +75,13 @@ func (u *up) run(ctx context.Context) error {
 	if err != nil {
 		return startError(err)
 	}
-	u.greet(c, time.Since(began))
+	u.printReady(c, time.Since(began))
 
 	select {
 	case <-ctx.Done():
 	case <-c.Done():
-		_ = u.stop(c) // nothing but what it left behind
-		return errDied
+		_ = u.stop(c) // only cleans up
+		return errClusterEnded
 	}
 	fmt.Fprintln(u.out, "\nStopping the local cluster …")
 	if err := u.stop(c); err != nil {
@@ -91,10 +91,10 @@ func (u *up) run(ctx context.Context) error {
 	return nil
 }
 
-// greet says that the cluster is ready, and how to use it.
-func (u *up) greet(c *cluster.Cluster, took time.Duration) {
+// printReady says that the cluster is ready, and how to use it.
+func (u *up) printReady(c *cluster.Cluster, took time.Duration) {
 	if isTerminal(u.out) {
-		fmt.Fprint(u.out, "\r\033[K") // over the last step
+		fmt.Fprint(u.out, "\r\033[K") // remove the last step
 	}
 	fmt.Fprintf(u.out, "The local cluster is ready (%.1f s).\n\n", took.Seconds())
 	for _, note := range c.Notes() {
@@ -106,7 +106,7 @@ func (u *up) greet(c *cluster.Cluster, took time.Duration) {
 	}
 	fmt.Fprint(u.out, `    trainyard kubectl get pods --all-namespaces
 
-Ctrl-C stops it; the next "trainyard up" continues where it was.
+Ctrl-C stops it; the next "trainyard up" continues where it stopped.
 `)
 }
 
@@ -116,7 +116,7 @@ func (u *up) stop(c *cluster.Cluster) error {
 	return c.Stop(limited)
 }
 
-// progress shows what is being started: on one line that is written over where that is possible.
+// progress prints what is being started: on a terminal in one line that is overwritten.
 func progress(out io.Writer) func(string) {
 	if isTerminal(out) {
 		return func(step string) { fmt.Fprintf(out, "\r\033[KStarting the local cluster: %s …", step) }

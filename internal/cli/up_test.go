@@ -14,16 +14,16 @@ import (
 
 func TestUp(t *testing.T) {
 	for name, signal := range map[string]syscall.Signal{"SIGINT": syscall.SIGINT, "SIGTERM": syscall.SIGTERM} {
-		t.Run("tells that it is ready, and stops on "+name, func(t *testing.T) {
+		t.Run("says that it is ready, and stops on "+name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			kubeconfig := filepath.Join(dir, "elsewhere", "config")
 			up := local.StartUp(t, filepath.Join(dir, "data"), "--kubeconfig", kubeconfig, "--without-operator").Ready()
-			told := regexp.MustCompile(`(?s)^(Starting the local cluster: [^\n]+ …\n){3}` +
+			want := regexp.MustCompile(`(?s)^(Starting the local cluster: [^\n]+ …\n){3}` +
 				`The local cluster is ready \(\d+\.\d s\)\.\n\n(Note: [^\n]+\n)*` +
 				`Use it from another terminal:\n    export KUBECONFIG=` + regexp.QuoteMeta(kubeconfig) +
-				`\n    trainyard kubectl get pods --all-namespaces\n\nCtrl-C stops it; the next "trainyard up" continues where it was\.\n$`)
-			if !told.MatchString(up.Output()) {
+				`\n    trainyard kubectl get pods --all-namespaces\n\nCtrl-C stops it; the next "trainyard up" continues where it stopped\.\n$`)
+			if !want.MatchString(up.Output()) {
 				t.Errorf("it says:\n%s", up.Output())
 			}
 			if _, err := os.Stat(up.Kubeconfig()); err == nil {
@@ -98,7 +98,7 @@ func TestWrongUsage(t *testing.T) {
 	}
 }
 
-// Without a kubeconfig named, kubectl speaks to the local cluster in its usual place.
+// Without a kubeconfig, kubectl uses the local cluster in its default directory.
 func TestKubectlFindsTheLocalCluster(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -121,7 +121,7 @@ func TestKubectlFindsTheLocalCluster(t *testing.T) {
 	}
 }
 
-// Where no cluster is known kubectl says so, once, and does what it can without.
+// If no cluster is configured, kubectl says so once, and commands that need none still work.
 func TestKubectlWithoutACluster(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -130,8 +130,8 @@ func TestKubectlWithoutACluster(t *testing.T) {
 		code int
 		says string
 	}{
-		{[]string{"get", "nodes"}, 2, "^trainyard: no cluster is known: `trainyard up` starts one on this machine, --kubeconfig and --context name another\n$"},
-		{[]string{"apply", "-k", "../../config/runtimes"}, 2, "^trainyard: no cluster is known: .*\n$"},
+		{[]string{"get", "nodes"}, 2, "^trainyard: no cluster is configured: `trainyard up` starts one on this machine, --kubeconfig and --context name another\n$"},
+		{[]string{"apply", "-k", "../../config/runtimes"}, 2, "^trainyard: no cluster is configured: .*\n$"},
 		{[]string{"version", "--client"}, 0, "^Client Version"},
 		{[]string{"create", "namespace", "here", "--dry-run=client", "-o", "name"}, 0, "^namespace/here\n$"},
 	} {
@@ -145,13 +145,13 @@ func TestKubectlWithoutACluster(t *testing.T) {
 
 func TestVersion(t *testing.T) {
 	output, code := outcome(local.CLI("version"))
-	// A test binary does not know what it is built of.
+	// A test binary does not have the versions of its modules.
 	if code != 0 || !regexp.MustCompile(`^trainyard \S+ \(Kubernetes (v1\.\d+\.\d+|unknown), go\S+, linux/\w+\)\n$`).MatchString(output) {
 		t.Errorf("it ends with code %d and says %q", code, output)
 	}
 }
 
-// outcome runs a command and tells what it printed and its exit code.
+// outcome runs a command and returns its output and exit code.
 func outcome(cmd *exec.Cmd) (string, int) {
 	output, _ := cmd.CombinedOutput()
 	return string(output), cmd.ProcessState.ExitCode()

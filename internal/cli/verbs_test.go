@@ -11,7 +11,7 @@ import (
 	"github.com/trainyard/trainyard/internal/testing/local"
 )
 
-// stubborn is a script's words for not ending when it is told to, until the test has given a cue.
+// stubborn is shell code that ignores SIGTERM until the test has given a cue.
 func (s stage) stubborn(cue string) string {
 	return "trap '" + s.until(cue) + "; exit 0' TERM; while :; do sleep 0.1; done"
 }
@@ -22,7 +22,7 @@ func patient(manifest string) string {
 }
 
 // A Worker fails and the other takes its time to end, so that the restart can be looked at. The log of an attempt goes with its pods.
-func TestAttemptsAreToldApart(t *testing.T) {
+func TestLogsOfOneAttempt(t *testing.T) {
 	t.Parallel()
 	d, stage := newDesk(t), stage(t.TempDir())
 	file := filepath.Join(t.TempDir(), "job.yaml")
@@ -48,7 +48,7 @@ func TestAttemptsAreToldApart(t *testing.T) {
 	d.refuses(d.types("wait", "gang", "--for=failed"), 1, "job gang has succeeded and will not be failed any more$")
 	second.ends(t)
 	if w0, w1 := second.wordsOf("worker-0"), second.wordsOf("worker-1"); w0 != "word 1" || w1 != "word 1" {
-		t.Errorf("who follows the second attempt alone is told:\n%s", second.said())
+		t.Errorf("following only the second attempt prints:\n%s", second.said())
 	}
 }
 
@@ -62,7 +62,7 @@ func TestWaitingForAFailure(t *testing.T) {
 	d.expect(d.types("wait", "bad"), 1, `\Abad failed after \w+\.\n\z`)
 }
 
-func TestNewLinesAlone(t *testing.T) {
+func TestLogsSince(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	file := filepath.Join(t.TempDir(), "job.yaml")
@@ -120,7 +120,7 @@ spec:
 	d.refuses(d.types("scale", "servers", "2", "--role=chief"), 2, "servers has no role chief to scale: it has ps, worker$")
 }
 
-// Who waits for the job is told that it went. Its replica takes its time.
+// delete --no-wait returns while the replica is still stopping.
 func TestDeletingWithoutWaiting(t *testing.T) {
 	t.Parallel()
 	d, stage := newDesk(t), stage(t.TempDir())
@@ -145,7 +145,7 @@ func TestDeletingWithoutWaiting(t *testing.T) {
 	})
 }
 
-func TestOrdinaryStepsAreToldToWhoAsks(t *testing.T) {
+func TestEventsWithRoutineSteps(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	d.expect(finish(d, d.run("true", "--name=demo")), 0)
@@ -156,11 +156,11 @@ func TestOrdinaryStepsAreToldToWhoAsks(t *testing.T) {
 	})
 	d.goesForward(all, "is created", "Pulling image", "Container created", "Container started", "is successfully completed")
 	if some := d.types("events", "demo").Stdout; regexp.MustCompile(`Pulling|pulled|Container created`).MatchString(some) || found(some, "Container started") != nil {
-		t.Errorf("without --all it tells:\n%s", some)
+		t.Errorf("without --all it prints:\n%s", some)
 	}
 }
 
-// Each shell finds its script sound, where it is there to ask.
+// Each shell accepts its script, if the shell is installed.
 func TestCompletionScripts(t *testing.T) {
 	t.Parallel()
 	for _, shell := range []string{"bash", "zsh", "fish"} {
@@ -179,7 +179,7 @@ func TestCompletionScripts(t *testing.T) {
 	}
 }
 
-// Where all pods go with the job's end, a short one may be gone before its log is opened.
+// If all pods are deleted at the end, a short one may be gone before its log is opened.
 func TestNoLineIsLostWithThePods(t *testing.T) {
 	for n := range 5 {
 		t.Run(fmt.Sprintf("job %d", n), func(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Version is the release, set when it is built.
+// Version is the release, set at build time.
 var Version = "dev"
 
 func versionCommand() *cobra.Command {

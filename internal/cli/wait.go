@@ -13,7 +13,7 @@ import (
 	"github.com/trainyard/trainyard/internal/yard"
 )
 
-// waiting is `trainyard wait`: until a job has ended, or is in a state.
+// waiting is `trainyard wait`: it waits until a job has ended, or is in a state.
 type waiting struct {
 	target
 	until   string
@@ -38,11 +38,11 @@ With --for running, restarting or suspended it waits for that state instead.`,
 
 func (w *waiting) run(cmd *cobra.Command, name string) error {
 	w.until = strings.ToLower(w.until)
-	if err := choice("for", w.until, "end", "running", "restarting", "suspended", "succeeded", "failed"); err != nil {
+	if err := checkChoice("for", w.until, "end", "running", "restarting", "suspended", "succeeded", "failed"); err != nil {
 		return err
 	}
 	if w.timeout < 0 {
-		return usageError{fmt.Errorf("--timeout %s: use a time to come, as in 90s", w.timeout)}
+		return usageError{fmt.Errorf("--timeout %s: use a positive time, as in 90s", w.timeout)}
 	}
 	ctx, stop := untilInterrupted(cmd.Context())
 	defer stop()
@@ -78,7 +78,7 @@ func (w *waiting) run(cmd *cobra.Command, name string) error {
 	}
 }
 
-// reached tells whether the wait is over, and how it ends.
+// reached reports whether the wait is over, and with which error.
 func (w *waiting) reached(j *yard.Job) (bool, error) {
 	s := storyOf(j, time.Now())
 	switch {

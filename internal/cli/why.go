@@ -18,8 +18,8 @@ func whyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "why JOB",
 		Short: "Say why a job is as it is, and what to do about it",
-		Long: `Say in one paragraph what state a job is in and since when, what it waits for or what ended it, in the words of the
-scheduler, the image puller or the quota, and what to do about it; after restarts with the ledger of attempts.`,
+		Long: `Say in one paragraph what state a job is in and since when, what it waits for or what ended it, and what to do about it.
+The scheduler, the image puller and the quota are quoted. After restarts it also lists the attempts.`,
 		Args: oneArgument("job"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			y, j, err := t.find(cmd.Context(), args[0])
@@ -40,14 +40,14 @@ scheduler, the image puller or the quota, and what to do about it; after restart
 }
 
 func why(ctx context.Context, y *yard.Yard, j *yard.Job) (string, error) {
-	s, err := askedOf(ctx, y, j)
+	s, err := fullStory(ctx, y, j)
 	return s.Why(), err
 }
 
-// askedOf is a job's story with what its pods and Kubernetes' warnings tell.
-func askedOf(ctx context.Context, y *yard.Yard, j *yard.Job) (story.Story, error) {
+// fullStory is a job's story with its pods and Kubernetes' warnings.
+func fullStory(ctx context.Context, y *yard.Yard, j *yard.Job) (story.Story, error) {
 	s := storyOf(j, time.Now())
-	s.Reach = reach(y, j)
+	s.TargetFlags = targetFlags(y, j)
 	var err error
 	if s.Pods, err = y.Pods(ctx, j); err != nil {
 		return s, err
@@ -65,7 +65,7 @@ func askedOf(ctx context.Context, y *yard.Yard, j *yard.Job) (story.Story, error
 	return s, nil
 }
 
-// storyOf is a job's story as far as its object tells it.
+// storyOf is a job's story from its object only.
 func storyOf(j *yard.Job, now time.Time) story.Story {
 	return story.Story{Job: j.Job, Status: j.Status, Created: j.Object.GetCreationTimestamp().Time, Now: now}
 }

@@ -1,9 +1,9 @@
-// Package story tells a job's life in words for people, from what the API server knows of it: one line while it runs, a
-// summary at its end, a paragraph on why it is as it is. It only reads; what it says of one moment is always the same.
+// Package story describes a job's life for people, from what the API server knows of it: one line while it runs, a summary at its end,
+// a paragraph on why it is in its state. It only reads, and its text depends on nothing but the Story.
 //
-// An attempt is a run of the gang, and people count from 1. Retries are what the limit is about: of a job that restarts as a
-// whole each is another attempt; of one that restarts its replicas alone they happen within one. Suspensions and disruptions
-// make another attempt and cost no retry.
+// An attempt is a run of the gang, and people count from 1. Retries are what the backoff limit counts. If a job restarts as a whole,
+// each retry is another attempt; if it restarts single replicas, retries happen within one attempt. Suspensions and disruptions start
+// another attempt and are not charged as retries.
 package story
 
 import (
@@ -18,22 +18,22 @@ import (
 	"github.com/trainyard/trainyard/internal/text"
 )
 
-// Story is a job at a moment, with the facts that explain it.
+// Story is a job at one moment, with the facts that explain its state.
 type Story struct {
 	Job     job.Job
 	Status  job.Status
 	Created time.Time
 	Now     time.Time
-	// Reach is what a person adds to a command that is about the job: the flags for its cluster and namespace.
-	Reach []string
-	// Pods are those the job has now; Warnings are what Kubernetes warned of about them, the newest last.
+	// TargetFlags are the flags of a command about the job: those for its cluster and namespace.
+	TargetFlags []string
+	// Pods are the job's present pods; Warnings are Kubernetes' warnings about them, the newest last.
 	Pods     []corev1.Pod
 	Warnings []string
 }
 
-// Command is how a person asks for something about the job: `trainyard logs JOB -f`.
+// Command is a command about the job that a person can type: `trainyard logs JOB -f`.
 func (s Story) Command(verb string, flags ...string) string {
-	words := slices.Concat([]string{"trainyard", verb, s.Job.Name}, flags, s.Reach)
+	words := slices.Concat([]string{"trainyard", verb, s.Job.Name}, flags, s.TargetFlags)
 	return "`" + strings.Join(words, " ") + "`"
 }
 
@@ -75,7 +75,7 @@ func (s Story) EndReason() string {
 	return ""
 }
 
-// Line is the job in one line: state, replicas, attempt, time gone and time left.
+// Line is the job in one line: state, replicas, attempt, elapsed time and time left.
 func (s Story) Line() string {
 	parts := []string{strings.ToLower(s.State())}
 	if s.Status.Ready != "" {
@@ -98,10 +98,10 @@ func (s Story) Line() string {
 	return line
 }
 
-// Attempt is the number of the present attempt, or of the last.
+// Attempt is the number of the present or last attempt.
 func (s Story) Attempt() int32 { return s.Status.Attempt + 1 }
 
-// Retries is the number of retries and, where there is one, the limit: 1/3.
+// Retries is the number of retries and the limit, if there is one: 1/3.
 func (s Story) Retries() string {
 	if limit := s.Job.Policy.BackoffLimit; limit != nil {
 		return fmt.Sprintf("%d/%d", s.Status.Retries, *limit)
@@ -109,8 +109,8 @@ func (s Story) Retries() string {
 	return fmt.Sprint(s.Status.Retries)
 }
 
-// progress says which attempt this is, of how many there can be: as many as it still has retries. A job that restarts its
-// replicas alone has retries within an attempt.
+// progress says which attempt this is, of how many there can be: one more for each retry that is left. A job that restarts single
+// replicas has retries within an attempt.
 func (s Story) progress() []string {
 	attempt := fmt.Sprintf("attempt %d", s.Attempt())
 	switch limit, retries := s.Job.Policy.BackoffLimit, s.Status.Retries; {
@@ -124,7 +124,7 @@ func (s Story) progress() []string {
 	return []string{attempt}
 }
 
-// Scaled says how the numbers of replicas have changed, nothing if they have not.
+// Scaled says how the numbers of replicas have changed. It is empty if they have not.
 func Scaled(was, is job.Status) string {
 	var changes []string
 	for _, role := range is.Roles {
@@ -137,7 +137,7 @@ func Scaled(was, is job.Status) string {
 	return strings.Join(changes, ", ")
 }
 
-// Outcome is how the job ended, or how it is, in a sentence.
+// Outcome is how the job ended, or its state, in one sentence.
 func (s Story) Outcome() string {
 	if !s.Status.Finished() {
 		return fmt.Sprintf("%s %s.", s.Job.Name, s.verdict())
@@ -145,7 +145,7 @@ func (s Story) Outcome() string {
 	return fmt.Sprintf("%s %s%s%s.", s.Job.Name, s.verdict(), s.length(), s.restarts())
 }
 
-// Summary is how the job ended, in a few lines. First is the first failure that was seen, nil if there was none.
+// Summary is how the job ended, in a few lines. First is the first failure that was seen, nil if none was.
 func (s Story) Summary(first *job.Failure) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s\n", s.Outcome())
@@ -165,7 +165,7 @@ func (s Story) Summary(first *job.Failure) string {
 	return out.String()
 }
 
-// First is the first failure, as far as it was seen: else the last one, which the status keeps.
+// First is the first failure if it was seen, else the last one, which the status keeps.
 func (s Story) First(seen *job.Failure) *job.Failure {
 	if seen == nil {
 		return s.Status.LastFailure
@@ -188,7 +188,7 @@ func (s Story) verdict() string {
 	return "is " + strings.ToLower(s.State())
 }
 
-// length says how long the job took. Of one that passed its deadline that is known, but for the rounding of stored times.
+// length says how long the job took. It is empty for a job that passed its deadline: the deadline says it, and stored times are rounded.
 func (s Story) length() string {
 	if s.Status.StartTime.IsZero() || s.Status.CompletionTime.IsZero() || s.EndReason() == job.ReasonDeadlineExceeded {
 		return ""
@@ -196,7 +196,7 @@ func (s Story) length() string {
 	return " after " + Span(s.Status.CompletionTime.Sub(s.Status.StartTime))
 }
 
-// restarts says how often the job had to begin anew, nothing if it had not.
+// restarts says how often the job was restarted. It is empty if it was not.
 func (s Story) restarts() string {
 	var parts []string
 	if n := s.Status.Attempt; n > 0 {
@@ -214,8 +214,8 @@ func (s Story) restarts() string {
 	return ", with " + strings.Join(parts, ", ")
 }
 
-// cause is why the job failed, without the words that every such sentence begins with and what the replica last said. The
-// ledger has that; a job that ran under another operator may only have the condition.
+// cause is why the job failed, without the common beginning of such sentences and without the replica's last lines. It comes from
+// the list of attempts. A job of another operator may only have the condition.
 func (s Story) cause() string {
 	text := ""
 	if n := len(s.Status.Attempts); n > 0 {
@@ -234,7 +234,7 @@ func firstLine(text string) string {
 	return line
 }
 
-// Ledger is the attempts, a line each.
+// Ledger lists the attempts, one per line.
 func (s Story) Ledger() string {
 	var out strings.Builder
 	for _, a := range s.Status.Attempts {
@@ -251,7 +251,7 @@ func (s Story) Ledger() string {
 	return out.String()
 }
 
-// present is what an attempt that has not ended does.
+// present is what the present attempt does.
 func (s Story) present() string {
 	switch {
 	case s.Status.Is(job.Running):

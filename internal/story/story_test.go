@@ -59,7 +59,7 @@ func TestStories(t *testing.T) {
 		name   string
 		change func(*Story)
 	}{
-		{"nobody looks after it", func(s *Story) { s.Status = job.Status{} }},
+		{"no operator has seen it", func(s *Story) { s.Status = job.Status{} }},
 		{"it starts", func(s *Story) {
 			s.Pods = []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "demo-worker-0"}, Spec: corev1.PodSpec{NodeName: "n1"}, Status: corev1.PodStatus{Phase: corev1.PodPending}}}
 		}},
@@ -95,7 +95,7 @@ func TestStories(t *testing.T) {
 			s.Status.Records = []job.Record{{Replica: killed.Replica, NotBefore: s.Now.Add(12 * time.Second)}, {Replica: job.Replica{Role: "Worker"}, NotBefore: s.Now.Add(time.Minute)}}
 			s.becomes(job.Restarting, s.Now, "")
 		}},
-		{"the kubelet restarts its container in its own time", func(s *Story) {
+		{"the kubelet restarts its container after its own delay", func(s *Story) {
 			s.Job.Scope, s.Status.Retries, s.Job.Policy.BackoffLimit = job.ScopeReplica, 1, nil
 			s.Status.Message = "Worker 1 (pod demo-worker-1) waits: container pytorch keeps failing"
 			s.Pods = []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "demo-worker-1"}, Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
@@ -104,7 +104,7 @@ func TestStories(t *testing.T) {
 			}}}}}
 			s.becomes(job.Restarting, s.Now, "")
 		}},
-		{"the kubelet has not told yet when it does", func(s *Story) {
+		{"the kubelet has not said yet when it restarts", func(s *Story) {
 			s.Job.Scope, s.Status.Retries, s.Status.LastFailure = job.ScopeReplica, 2, killed
 			s.Pods = []corev1.Pod{{
 				ObjectMeta: metav1.ObjectMeta{Name: "demo-worker-1"}, Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyOnFailure},
@@ -114,7 +114,7 @@ func TestStories(t *testing.T) {
 			}}
 			s.becomes(job.Restarting, s.Now, "")
 		}},
-		{"it was suspended and runs again, which is no retry", func(s *Story) {
+		{"it was suspended and runs again, which is not a retry", func(s *Story) {
 			s.Status.Attempt, s.Status.Ready = 1, "2/2"
 			s.Status.Attempts[0].End, s.Status.Attempts[0].Reason = day.Add(time.Minute), job.ReasonSuspended
 			s.Status.Attempts = append(s.Status.Attempts, job.Attempt{Number: 1, Start: day.Add(30 * time.Minute)})
@@ -133,7 +133,7 @@ func TestStories(t *testing.T) {
 		{"it failed twice, of different causes, elsewhere", func(s *Story) {
 			retried(s)
 			s.Status.Attempts[0].Message = "Worker 0 (pod demo-worker-0 on node n1) was OOMKilled; retry 1 of 1"
-			s.Reach = []string{"--context", "prod", "-n", "team"}
+			s.TargetFlags = []string{"--context", "prod", "-n", "team"}
 		}},
 		{"it failed at once, with a long last word", func(s *Story) {
 			banner := *killed

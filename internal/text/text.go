@@ -1,4 +1,4 @@
-// Package text is about lines for people: what programs write for a terminal, what is left of it elsewhere, and numbers of things.
+// Package text formats lines for people: it removes terminal control characters from what programs write, and counts things.
 package text
 
 import (
@@ -8,8 +8,8 @@ import (
 	"unicode"
 )
 
-// Shown is what a terminal shows of a line, to whose beginning a program returns to write over it, as progress bars do.
-func Shown(line string) string {
+// Visible is what a terminal shows of a line that a program overwrites after carriage returns, as progress bars do.
+func Visible(line string) string {
 	line = strings.TrimRight(line, "\r")
 	return line[strings.LastIndexByte(line, '\r')+1:]
 }
@@ -17,8 +17,8 @@ func Shown(line string) string {
 // escape is a terminal's control sequence: one with parameters, one with a text, or a short one.
 var escape = regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]?|\\][^\a\x1b]*(?:\a|\x1b\\\\)?|[ -/]*[0-Z^-~]?)")
 
-// Tame leaves a line its colours, up to its end, and nothing by which it could write elsewhere on the terminal.
-func Tame(line string) string {
+// KeepColours keeps the colours of a line and removes all other control characters. Colours end with the line.
+func KeepColours(line string) string {
 	if !strings.ContainsFunc(line, unicode.IsControl) {
 		return line
 	}
@@ -42,19 +42,19 @@ func Tame(line string) string {
 	return line
 }
 
-// Plain is a line without what only a terminal understands, and without half a letter.
+// Plain is a line without control characters and without incomplete UTF-8.
 func Plain(line string) string {
-	return strings.ReplaceAll(escape.ReplaceAllString(Tame(strings.ToValidUTF8(line, "")), ""), "\t", " ")
+	return strings.ReplaceAll(escape.ReplaceAllString(KeepColours(strings.ToValidUTF8(line, "")), ""), "\t", " ")
 }
 
-// PlainLines are lines as a terminal shows them, each without what only that understands.
+// PlainLines are lines as a terminal shows them, without control characters.
 func PlainLines(lines string) string {
 	if !strings.ContainsFunc(lines, func(r rune) bool { return unicode.IsControl(r) && r != '\n' }) {
 		return lines
 	}
 	all := strings.Split(lines, "\n")
 	for i, line := range all {
-		all[i] = Plain(Shown(line))
+		all[i] = Plain(Visible(line))
 	}
 	return strings.Join(all, "\n")
 }

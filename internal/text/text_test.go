@@ -2,17 +2,17 @@ package text
 
 import "testing"
 
-func TestALineIsShownAsATerminalShowsIt(t *testing.T) {
+func TestVisibleIsWhatATerminalShows(t *testing.T) {
 	for line, want := range map[string]string{
 		"plain": "plain", "ends with a return\r": "ends with a return", "10%\r50%\r100%": "100%", "10%\r100%\r": "100%", "\r": "", "": "",
 	} {
-		if got := Shown(line); got != want {
+		if got := Visible(line); got != want {
 			t.Errorf("of %q it shows %q, want %q", line, got, want)
 		}
 	}
 }
 
-func TestPlainLinesHaveNothingForATerminal(t *testing.T) {
+func TestPlainLinesHaveNoControlCharacters(t *testing.T) {
 	for lines, want := range map[string]string{
 		"Traceback:\n  File \"train.py\"\n":       "Traceback:\n  File \"train.py\"\n",
 		"10%\r100%\r\n\x1b[A\x1b[31mred\x1b[0m\n": "100%\nred\n",
@@ -24,7 +24,7 @@ func TestPlainLinesHaveNothingForATerminal(t *testing.T) {
 	}
 }
 
-func TestThingsAreCountedAsPeopleDo(t *testing.T) {
+func TestCount(t *testing.T) {
 	for n, want := range map[int32]string{0: "0 retries", 1: "1 retry", 2: "2 retries"} {
 		if got := Count(n, "retry", "retries"); got != want {
 			t.Errorf("%d are %q, want %q", n, got, want)

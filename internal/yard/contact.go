@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// edges tells when an API server ceases to answer, and when it begins to again. That it says no is an answer.
-func edges(tell func(answers bool)) func(context.Context, error) {
+// contactChanges calls notify when an API server stops answering, and when it answers again. A refusal is an answer.
+func contactChanges(notify func(answers bool)) func(context.Context, error) {
 	var mu sync.Mutex
 	answers := true
 	return func(ctx context.Context, err error) {
@@ -21,17 +21,17 @@ func edges(tell func(answers bool)) func(context.Context, error) {
 		now := err == nil || errors.As(err, &status)
 		if now != answers && ctx.Err() == nil {
 			answers = now
-			tell(now)
+			notify(now)
 		}
 	}
 }
 
-// errSilent says that a watch has ended before anything was heard by it.
-var errSilent = errors.New("nothing was heard")
+// errNoEvent says that a watch ended before it brought an event.
+var errNoEvent = errors.New("the watch brought no event")
 
-// heard passes a watch on and tells whether somebody is at its other end. A server that cannot be reached may look like a watch
-// that ends at once; one that is open for a second is an answer.
-func heard(ctx context.Context, w watch.Interface, answered func(context.Context, error)) watch.Interface {
+// watchContact passes the events of a watch on and reports whether the server answers. A server that cannot be reached may look like
+// a watch that ends at once. A watch that stays open for a second is an answer.
+func watchContact(ctx context.Context, w watch.Interface, answered func(context.Context, error)) watch.Interface {
 	events := make(chan watch.Event)
 	proxy := watch.NewProxyWatcher(events)
 	go func() {
@@ -48,7 +48,7 @@ func heard(ctx context.Context, w watch.Interface, answered func(context.Context
 				answered(ctx, nil)
 			case e, open := <-w.ResultChan():
 				if !open && silent {
-					answered(ctx, errSilent)
+					answered(ctx, errNoEvent)
 				}
 				if !open {
 					return

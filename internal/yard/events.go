@@ -17,7 +17,7 @@ import (
 	"github.com/trainyard/trainyard/internal/job"
 )
 
-// Event is something that Kubernetes or the operator noted about a job or one of its pods.
+// Event is something that Kubernetes or the operator recorded about a job or one of its pods.
 type Event struct {
 	Time       time.Time
 	Kind, Name string
@@ -25,7 +25,7 @@ type Event struct {
 	Type       string
 	Reason     string
 	Text       string
-	// Times is how often it was noted by then, First when it was first.
+	// Times is how often it had been recorded by then, First when it was recorded first.
 	Times int32
 	First time.Time
 
@@ -42,10 +42,10 @@ func (y *Yard) Events(ctx context.Context, j *Job) ([]Event, error) {
 }
 
 // timeline is what is known to have happened to a job, oldest first.
-func timeline(j *Job, noted []corev1.Event) []Event {
+func timeline(j *Job, recorded []corev1.Event) []Event {
 	var all []Event
-	for i := range noted {
-		if e := &noted[i]; about(e, j) {
+	for i := range recorded {
+		if e := &recorded[i]; about(e, j) {
 			all = append(all, read(e)...)
 		}
 	}
@@ -54,7 +54,7 @@ func timeline(j *Job, noted []corev1.Event) []Event {
 	return all
 }
 
-// read is an event, or two: one that was noted several times is known by its first and its last.
+// read is an event, or two: of one that was recorded several times only the first and the last time are known.
 func read(e *corev1.Event) []Event {
 	stored, _ := strconv.ParseUint(e.ResourceVersion, 10, 64)
 	event := Event{stored: stored, Time: when(e), Kind: e.InvolvedObject.Kind, Name: e.InvolvedObject.Name, UID: e.InvolvedObject.UID, Type: e.Type, Reason: e.Reason, Text: e.Message, Times: 1}
@@ -68,13 +68,12 @@ func read(e *corev1.Event) []Event {
 		return []Event{event}
 	}
 	first := event
-	first.Time, first.Times, first.stored = event.First, 1, math.MaxUint64 // when it was stored first is forgotten
+	first.Time, first.Times, first.stored = event.First, 1, math.MaxUint64 // when it was stored first is not known
 	return []Event{first, event}
 }
 
-// order sorts events by their time. Some recorders keep whole seconds, others parts of them: within a second the order
-// counts in which they were stored; but those that have parts, which may be stored by several hands at once, keep theirs
-// among themselves.
+// order sorts events by their time. Some recorders keep whole seconds, others fractions. Within a second the order of storing
+// counts. Only events with fractions are sorted by them among themselves, because several writers may store them at once.
 func order(all []Event) {
 	second := func(e Event) time.Time { return e.Time.Truncate(time.Second) }
 	slices.SortStableFunc(all, func(a, b Event) int {
@@ -93,13 +92,13 @@ func order(all []Event) {
 	}
 }
 
-// beginning is what no event tells: that the job was created, and runs for the first time. The condition Created is no
-// witness of when, since it is renewed; Running holds once all that it needs has started.
-func beginning(j *Job, told []Event) []Event {
+// beginning is what has no event: that the job was created, and that it runs for the first time. The time of the condition Created
+// does not count, because the operator renews it. Running becomes True after everything that it needs has started.
+func beginning(j *Job, recorded []Event) []Event {
 	var all []Event
 	for _, c := range j.Status.Conditions {
-		known := slices.ContainsFunc(told, func(e Event) bool { return e.Reason == c.Reason && e.Kind == j.Kind.Name() })
-		if !c.Status || known {
+		hasEvent := slices.ContainsFunc(recorded, func(e Event) bool { return e.Reason == c.Reason && e.Kind == j.Kind.Name() })
+		if !c.Status || hasEvent {
 			continue
 		}
 		e := Event{Kind: j.Kind.Name(), Name: j.Job.Name, Type: corev1.EventTypeNormal, Reason: c.Reason, Text: c.Message, Times: 1}
@@ -117,7 +116,7 @@ func beginning(j *Job, told []Event) []Event {
 	return all
 }
 
-// about tells whether an event is of this very job, or of a child with its name that is not older than it.
+// about reports whether an event is about exactly this job, or about a child with its name that is not older than the job.
 func about(e *corev1.Event, j *Job) bool {
 	of := e.InvolvedObject
 	if of.UID == j.Job.UID {
@@ -140,7 +139,7 @@ func about(e *corev1.Event, j *Job) bool {
 	return false
 }
 
-// when is the time of an event: the old way of recording has whole seconds, the new one parts of them.
+// when is the time of an event. Events of the old API have whole seconds, those of the new one fractions.
 func when(e *corev1.Event) time.Time {
 	for _, t := range []time.Time{e.EventTime.Time, e.LastTimestamp.Time, e.FirstTimestamp.Time} {
 		if !t.IsZero() {

@@ -67,7 +67,7 @@ func TestTheTimelineIsInTheOrderOfTime(t *testing.T) {
 		{"what one recorder stores by several hands is in the order in which it happened",
 			nil, []corev1.Event{noted(5, 6700*ms, "PyTorchJob", "cleaned up"), noted(6, 6*time.Second, "Pod", "stopping"), noted(7, 6600*ms, "PyTorchJob", "failed")},
 			[]string{"6 failed", "6 stopping", "6 cleaned up"}},
-		{"what was noted often stands where it was first and last, and tells how often",
+		{"an event that was recorded often appears at its first and last time, with the count",
 			nil, []corev1.Event{noted(5, time.Second, "Pod", "started", repeated), noted(6, 1500*ms, "Pod", "unschedulable", series), noted(4, 22*time.Second, "Pod", "other")},
 			[]string{"1 started", "1 unschedulable", "21 started 3 since 1", "22 other", "30 unschedulable 4 since 1"}},
 		{"nothing of another job, nor of one of the same name before",

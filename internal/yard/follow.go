@@ -18,11 +18,12 @@ import (
 	"github.com/trainyard/trainyard/internal/manifest"
 )
 
-// Follow tells of a job each time it changes, first as it is now, until ctx ends, and at last that it is gone. It survives
-// trouble of the API server: contact is told when that does not answer, and when it does again. Who may not list jobs is told so.
+// Follow sends a job each time it changes, first as it is now, until ctx ends, and at last that it is gone. It survives
+// outages of the API server: contact is called when the server stops answering, and when it answers again. A person who may not
+// list jobs gets an error.
 func (y *Yard) Follow(ctx context.Context, j *Job, contact func(answers bool)) (<-chan *Job, error) {
 	newest := make(chan *Job, 1)
-	tell := func(next *Job) {
+	publish := func(next *Job) {
 		select { // only the newest matters
 		case <-newest:
 		default:
@@ -43,21 +44,21 @@ func (y *Yard) Follow(ctx context.Context, j *Job, contact func(answers bool)) (
 	synced := y.watch(ctx, list, j.Kind.New(), only, contact, func(obj client.Object, gone bool) {
 		if o := obj.(manifest.Object); o.GetUID() == j.Job.UID {
 			seen.Store(true)
-			tell(&Job{Kind: j.Kind, Object: o, Manifest: j.Kind.Read(o), Gone: gone})
+			publish(&Job{Kind: j.Kind, Object: o, Manifest: j.Kind.Read(o), Gone: gone})
 		}
 	})
 	go func() {
 		if cache.WaitForCacheSync(ctx.Done(), synced) && !seen.Load() && y.isGone(ctx, j) {
-			tell(&Job{Kind: j.Kind, Object: j.Object, Manifest: j.Manifest, Gone: true})
+			publish(&Job{Kind: j.Kind, Object: j.Object, Manifest: j.Manifest, Gone: true})
 		}
 	}()
 	return newest, nil
 }
 
-// mayList says that this person may not list what would be watched, for which a watch only waits. A server that does not answer soon is
-// the watch's to tell of.
+// mayList returns an error if this person may not list what would be watched: a watch only retries that. A server that does not
+// answer in time is not an error here, because the watch reports it.
 func (y *Yard) mayList(ctx context.Context, list client.ObjectList, options []client.ListOption) error {
-	ctx, cancel := context.WithTimeout(ctx, again*10)
+	ctx, cancel := context.WithTimeout(ctx, extraRequestTimeout)
 	defer cancel()
 	if err := y.List(ctx, list, options...); apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
 		return err
@@ -65,10 +66,10 @@ func (y *Yard) mayList(ctx context.Context, list client.ObjectList, options []cl
 	return nil
 }
 
-// isGone tells whether a job that was not among the first seen has been deleted before: they may be older than it.
+// isGone reports whether a job that the first list did not have was deleted before. That list may be older than the job.
 func (y *Yard) isGone(ctx context.Context, j *Job) bool {
 	gone := false
-	_ = wait.PollUntilContextCancel(ctx, again, true, func(ctx context.Context) (bool, error) {
+	_ = wait.PollUntilContextCancel(ctx, retryInterval, true, func(ctx context.Context) (bool, error) {
 		now := j.Kind.New()
 		err := y.Get(ctx, client.ObjectKeyFromObject(j.Object), now)
 		gone = apierrors.IsNotFound(err) || err == nil && now.GetUID() != j.Job.UID
@@ -77,7 +78,7 @@ func (y *Yard) isGone(ctx context.Context, j *Job) bool {
 	return gone
 }
 
-// followPods tells of the pods of a job as they come, change and go.
+// followPods calls changed for the pods of a job when they appear, change and go.
 func (y *Yard) followPods(ctx context.Context, j *Job, changed func(pod *corev1.Pod, gone bool)) {
 	y.watch(ctx, &corev1.PodList{}, &corev1.Pod{}, []client.ListOption{client.InNamespace(j.Job.Namespace), Selector(j)},
 		func(bool) {}, func(obj client.Object, gone bool) {
@@ -87,12 +88,12 @@ func (y *Yard) followPods(ctx context.Context, j *Job, changed func(pod *corev1.
 		})
 }
 
-// watch tells of every object of a list, one at a time, as long as ctx lasts. What it returns tells whether those there were at first
-// have been told.
+// watch calls changed for every object of a list, one at a time, until ctx ends. What it returns reports whether changed was called
+// for all objects of the first list.
 func (y *Yard) watch(ctx context.Context, list client.ObjectList, example client.Object, options []client.ListOption,
 	contact func(answers bool), changed func(obj client.Object, gone bool),
 ) (synced func() bool) {
-	answered := edges(contact)
+	answered := contactChanges(contact)
 	with := func(raw metav1.ListOptions) []client.ListOption {
 		return append([]client.ListOption{&client.ListOptions{Raw: &raw}}, options...)
 	}
@@ -109,7 +110,7 @@ func (y *Yard) watch(ctx context.Context, list client.ObjectList, example client
 				answered(ctx, err)
 				return nil, err
 			}
-			return heard(ctx, w, answered), nil
+			return watchContact(ctx, w, answered), nil
 		},
 	}
 	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{

@@ -13,24 +13,24 @@ import (
 	"github.com/trainyard/trainyard/api/naming"
 )
 
-// Line is one line of a replica's log, as a terminal shows it: what was written over is not in it.
+// Line is one line of a replica's log, as a terminal shows it: without text that the program has overwritten.
 type Line struct {
-	// Time is when it was begun.
+	// Time is when the line began.
 	Time    time.Time `json:"time"`
 	Replica string    `json:"replica"`
 	Attempt int32     `json:"attempt"`
 	Text    string    `json:"text"`
-	// Partial says that the line is not ended yet, as that of a progress bar. The replica's next replaces it.
+	// Partial says that the line is not complete yet, for example a progress bar. The replica's next line replaces it.
 	Partial bool `json:"-"`
 }
 
 // LogQuery says which lines are wanted.
 type LogQuery struct {
-	// Replica is one as in worker-1, empty for all. Attempt is one, nil for all there still are.
+	// Replica is one replica, as in worker-1; empty means all. Attempt is one attempt; nil means all whose logs still exist.
 	Replica string
 	Attempt *int32
 	Since   time.Duration
-	// Partial says that who follows logs is also told of lines that are not ended yet.
+	// Partial asks FollowLogs for incomplete lines too.
 	Partial bool
 }
 
@@ -44,8 +44,8 @@ func replicaOf(pod *corev1.Pod) (string, int32) {
 	return pod.Labels[naming.LabelReplicaType] + "-" + pod.Labels[naming.LabelReplicaIndex], int32(attempt)
 }
 
-// Logs are the lines there are, in the order of time. One that is not ended yet is as it is now. Where a log cannot be read, those of
-// the others are told, and the first that cannot.
+// Logs are all lines written so far, in the order of time, with an incomplete line as it is now. If some logs cannot be read, it
+// returns the lines of the others, and an error for the first that cannot.
 func (y *Yard) Logs(ctx context.Context, j *Job, q LogQuery) ([]Line, error) {
 	pods, err := y.Pods(ctx, j)
 	if err != nil {
@@ -59,7 +59,7 @@ func (y *Yard) Logs(ctx context.Context, j *Job, q LogQuery) ([]Line, error) {
 		}
 		s := newStream(y, j, &pods[i], q, func(l Line) { all = append(all, l) })
 		if restarts(&pods[i], s.container) > 0 {
-			_ = s.read(ctx, corev1.PodLogOptions{Previous: true}) // a log before the last may be gone
+			_ = s.read(ctx, corev1.PodLogOptions{Previous: true}) // it may be gone already
 		}
 		if err := ignoreLost(s.read(ctx, corev1.PodLogOptions{})); err != nil && failed == nil {
 			failed = fmt.Errorf("reading the log of %s: %w", pods[i].Name, err)

@@ -65,10 +65,10 @@ func (r recorded) read(s *stream) string {
 	return both.String()
 }
 
-// told are the lines that a stream has told, with … after one that was not ended.
-func told(s *stream) *[]string {
+// emittedBy are the lines that a stream has emitted, with … after an incomplete one.
+func emittedBy(s *stream) *[]string {
 	var all []string
-	s.tell = func(l Line) {
+	s.emit = func(l Line) {
 		if l.Partial {
 			l.Text += "…"
 		}
@@ -93,20 +93,20 @@ func TestALineIsWhatATerminalShows(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			s := &stream{}
-			got := told(s)
+			got := emittedBy(s)
 			if err := s.lines(iotest.OneByteReader(strings.NewReader(record(t, row.entries...).read(s)))); err != nil {
 				t.Fatal(err)
 			}
 			s.endOpen()
 			if diff := cmp.Diff(row.want, *got); diff != "" {
-				t.Errorf("told (-want +got):\n%s", diff)
+				t.Errorf("emitted (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// A log that breaks off anywhere, and once more anywhere, is told as if it never did: its lines begin and end in other
-// seconds, which is all that kubelet can be asked for.
+// A log that breaks off twice, at any two places, is emitted as if it had not: its lines begin and end in other seconds, and kubelet
+// takes whole seconds only.
 func TestALogThatBreaksOff(t *testing.T) {
 	log := record(t,
 		"00.1 stdout F zero", "00.9 stdout P o", "01.1 stdout P n", "01.2 stdout F e", "01.3 stderr P \r1%", "01.999999999 stderr P \r2%",
@@ -125,12 +125,12 @@ func TestALogThatBreaksOff(t *testing.T) {
 	}
 	cases := 0
 	for first := 0; ; first++ {
-		if !part(&stream{tell: func(Line) {}}, first) {
+		if !part(&stream{emit: func(Line) {}}, first) {
 			break
 		}
 		for second := 0; ; second++ {
 			s := &stream{partial: true}
-			got := told(s)
+			got := emittedBy(s)
 			part(s, first)
 			if !part(s, second) {
 				break
@@ -141,7 +141,7 @@ func TestALogThatBreaksOff(t *testing.T) {
 			s.endOpen()
 			ended := slices.DeleteFunc(*got, func(line string) bool { return strings.HasSuffix(line, "…") })
 			if diff := cmp.Diff(want, ended); diff != "" {
-				t.Fatalf("broken off after %d bytes, then after %d, it tells (-want +got):\n%s", first, second, diff)
+				t.Fatalf("broken off after %d bytes, then after %d, it emits (-want +got):\n%s", first, second, diff)
 			}
 			cases++
 		}
@@ -158,19 +158,19 @@ func TestOpenLinesAreTold(t *testing.T) {
 		partial bool
 		want    []string
 	}{
-		{"to who asks", true, []string{"one", "2%…", "2%"}},
+		{"if the query asks for them", true, []string{"one", "2%…", "2%"}},
 		{"to nobody else", false, []string{"one", "2%"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			s := &stream{partial: row.partial}
-			got := told(s)
+			got := emittedBy(s)
 			if err := s.lines(strings.NewReader(log.read(s))); err != nil {
 				t.Fatal(err)
 			}
 			s.endOpen()
 			s.endOpen()
 			if diff := cmp.Diff(row.want, *got); diff != "" {
-				t.Errorf("told (-want +got):\n%s", diff)
+				t.Errorf("emitted (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -183,23 +183,23 @@ func TestSinceTheMiddleOfALine(t *testing.T) {
 		entries []string
 		want    []string
 	}{
-		{"a progress bar is told as it is now", []string{"00.9 stderr P \r10 %", "01.1 stderr P 0 %\r11 %", "01.2 stderr P \r12 %"}, []string{"12 %"}},
+		{"a progress bar is emitted as it is now", []string{"00.9 stderr P \r10 %", "01.1 stderr P 0 %\r11 %", "01.2 stderr P \r12 %"}, []string{"12 %"}},
 		{"also when it is ended", []string{"00.9 stderr P \r1%", "01.1 stderr P \r2%", "01.2 stderr F ", "01.3 stdout F one"}, []string{"2%", "one"}},
 		{"not with half its words", []string{"00.9 stderr P \r1", "01.1 stderr P 0%\r", "01.2 stderr F ", "01.3 stdout F one"}, []string{"one"}},
 		{"the rest of another line is not wanted", []string{"00.9 stdout P ze", "01.1 stdout F ro", "01.2 stdout F one"}, []string{"one"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			s := &stream{since: &metav1.Time{Time: second(1)}}
-			got := told(s)
+			got := emittedBy(s)
 			log := record(t, row.entries...)
-			for range 2 { // nothing is told again
+			for range 2 { // nothing is emitted twice
 				if err := s.lines(strings.NewReader(log.read(s))); err != nil {
 					t.Fatal(err)
 				}
 				s.endOpen()
 			}
 			if diff := cmp.Diff(row.want, *got); diff != "" {
-				t.Errorf("told (-want +got):\n%s", diff)
+				t.Errorf("emitted (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -215,7 +215,7 @@ func TestAnOpenLineStaysSmall(t *testing.T) {
 	if len(o.text) > 100 {
 		t.Errorf("it has %d bytes", len(o.text))
 	}
-	if got := terminal.Shown(o.take()); got != "99999 of 100000" {
+	if got := terminal.Visible(o.take()); got != "99999 of 100000" {
 		t.Errorf("it shows %q", got)
 	}
 }

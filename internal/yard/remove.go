@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Remove has a job deleted, with its children first. It is this very job, or none.
+// Remove asks the API server to delete a job after its children. Another job with the same name stays.
 func (y *Yard) Remove(ctx context.Context, j *Job) error {
 	uid := j.Job.UID
 	err := y.Delete(ctx, j.Object, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationForeground))
@@ -21,10 +21,10 @@ func (y *Yard) Remove(ctx context.Context, j *Job) error {
 	return nil
 }
 
-// ErrHeld says that a job which is deleted is still there.
+// ErrHeld says that a deleted job still exists.
 var ErrHeld = errors.New("is deleted, but still there")
 
-// AwaitGone returns when a job that is deleted is gone with its children. Where ctx ends first it says what holds the job.
+// AwaitGone returns when a deleted job is gone with its children. If ctx ends first, the error says what holds the job.
 func (y *Yard) AwaitGone(ctx context.Context, j *Job, contact func(answers bool)) error {
 	following, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -26,46 +26,46 @@ type stream struct {
 	replica   string
 	attempt   int32
 	since     *metav1.Time
-	// last is the time of the last line told, told what it was when the log was opened, open what is read of the next.
-	last, told time.Time
-	open       openLine
-	partial    bool // tell of that, too
-	opened     bool // the log was once
-	tell       func(Line)
-	// changed says that the pod has news: that its container has started, that no more will be written, that it is gone.
+	// last is the time of the last line emitted, resumed what last was when the log was opened, open what was read of the next line.
+	last, resumed time.Time
+	open          openLine
+	partial       bool // emit incomplete lines too
+	opened        bool // the log could be opened at least once
+	emit          func(Line)
+	// changed says that the pod has changed: its container has started, it will write no more, or the pod is gone.
 	changed              chan struct{}
 	mu                   sync.Mutex
 	started, ended, gone bool
-	// restarts is how often the container was restarted in its pod, as far as its log is told.
+	// restarts is how many restarts of the container in its pod the emitted lines cover.
 	restarts int32
 }
 
-func newStream(y *Yard, j *Job, pod *corev1.Pod, q LogQuery, tell func(Line)) *stream {
-	s := &stream{yard: y, pod: pod, partial: q.Partial, tell: tell, changed: make(chan struct{}, 1)}
+func newStream(y *Yard, j *Job, pod *corev1.Pod, q LogQuery, emit func(Line)) *stream {
+	s := &stream{yard: y, pod: pod, partial: q.Partial, emit: emit, changed: make(chan struct{}, 1)}
 	s.replica, s.attempt = replicaOf(pod)
-	s.container = job.TrainingContainer(pod.Spec, "") // where the roles are not known
+	s.container = job.TrainingContainer(pod.Spec, "") // if the roles are unknown
 	for _, role := range j.Job.Roles {
 		if strings.EqualFold(role.Name, pod.Labels[naming.LabelReplicaType]) {
 			s.container = job.TrainingContainer(pod.Spec, role.Container)
 		}
 	}
 	if q.Since > 0 {
-		s.since = &metav1.Time{Time: time.Now().Add(-q.Since).Truncate(time.Second)} // as it is sent
+		s.since = &metav1.Time{Time: time.Now().Add(-q.Since).Truncate(time.Second)} // the API has whole seconds
 	}
 	return s
 }
 
-// seen is the watch's word on how the pod is.
-func (s *stream) seen(pod *corev1.Pod, gone bool) {
-	s.note(pod, gone)
+// update takes the pod's state from the watch.
+func (s *stream) update(pod *corev1.Pod, gone bool) {
+	s.record(pod, gone)
 	select {
 	case s.changed <- struct{}{}:
 	default:
 	}
 }
 
-// note keeps how the pod is. What has happened to it has happened, whatever an older look says.
-func (s *stream) note(pod *corev1.Pod, gone bool) {
+// record stores the pod's state. Nothing is taken back, because a read may be older than the watch.
+func (s *stream) record(pod *corev1.Pod, gone bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range pod.Status.ContainerStatuses {
@@ -83,18 +83,22 @@ func (s *stream) state() (started, ended, gone bool) {
 	return s.started, s.ended, s.gone
 }
 
-// again is how long to wait before a log that broke off is opened again.
-const again = 200 * time.Millisecond
+const (
+	// retryInterval is how long to wait before a log that broke off is opened again.
+	retryInterval = 200 * time.Millisecond
+	// extraRequestTimeout limits a request whose answer is useful but not necessary.
+	extraRequestTimeout = 2 * time.Second
+)
 
-// follow reads until the pod has ended and its log is read to the end. A line that was not ended when no more could be read
-// is told as it was.
+// follow reads until the pod has ended and its log is read to the end. If a line is still incomplete when no more can be read, it is
+// emitted as it is.
 func (s *stream) follow(ctx context.Context) {
-	defer s.lost()
+	defer s.remarkLost()
 	defer s.endOpen()
 	for ctx.Err() == nil {
 		started, ended, gone := s.state()
 		if gone || ended && !started {
-			return // the name may be another pod's by now
+			return // another pod may have the name by now
 		}
 		if !started {
 			select {
@@ -103,46 +107,46 @@ func (s *stream) follow(ctx context.Context) {
 			}
 			continue
 		}
-		switch err := s.whole(ctx); {
+		switch err := s.readNew(ctx); {
 		case ended && err == nil:
 			return
 		case apierrors.IsForbidden(err):
-			s.opened = true // as far as it can be
+			s.opened = true // an error is not a lost log
 			s.remark("this log is not shown to you: %v", err)
 			return
 		}
 		select {
 		case <-s.changed:
-		case <-time.After(again):
+		case <-time.After(retryInterval):
 		case <-ctx.Done():
 		}
 	}
 }
 
-// lost tells of a container that has run and whose log could never be opened, as that of a pod that went as soon as it had ended.
-func (s *stream) lost() {
+// remarkLost remarks that a container ran and its log could never be opened, for example of a pod that was deleted when it ended.
+func (s *stream) remarkLost() {
 	if started, _, _ := s.state(); started && !s.opened {
 		s.remark("this log was gone before it could be read")
 	}
 }
 
-// remark tells something about the log in its place.
+// remark emits a line about the log, in place of it.
 func (s *stream) remark(format string, args ...any) {
-	s.tell(Line{Time: time.Now(), Replica: s.replica, Attempt: s.attempt, Text: "(" + fmt.Sprintf(format, args...) + ")"})
+	s.emit(Line{Time: time.Now(), Replica: s.replica, Attempt: s.attempt, Text: "(" + fmt.Sprintf(format, args...) + ")"})
 }
 
-// whole reads the log as far as it is written: what the container wrote before it was restarted in its pod, where that was
-// missed, then what it writes now. The watch may be behind on restarts, so the pod is looked at first.
-func (s *stream) whole(ctx context.Context) error {
+// readNew reads what was not read yet: first what the container wrote before a restart in its pod, if that was missed, then what it
+// writes now. The watch may not know of a restart yet, so the pod is read first.
+func (s *stream) readNew(ctx context.Context) error {
 	pod, err := s.yard.Core.CoreV1().Pods(s.pod.Namespace).Get(ctx, s.pod.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		s.note(s.pod, true)
+		s.record(s.pod, true)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	s.note(pod, pod.UID != s.pod.UID)
+	s.record(pod, pod.UID != s.pod.UID)
 	_, ended, gone := s.state()
 	if gone {
 		return nil
@@ -151,13 +155,13 @@ func (s *stream) whole(ctx context.Context) error {
 		if err := ignoreLost(s.read(ctx, corev1.PodLogOptions{Previous: true})); err != nil {
 			return err
 		}
-		s.endOpen() // where the log before is lost
+		s.endOpen() // if the log before the restart is lost
 		s.restarts = n
 	}
 	return ignoreLost(s.read(ctx, corev1.PodLogOptions{Follow: !ended}))
 }
 
-// ignoreLost leaves out that a log is not there, or not any more.
+// ignoreLost ignores that a log does not exist, or no longer.
 func ignoreLost(err error) error {
 	if apierrors.IsBadRequest(err) || apierrors.IsNotFound(err) {
 		return nil
@@ -165,8 +169,8 @@ func ignoreLost(err error) error {
 	return err
 }
 
-// read tells the lines that were not told yet. kubelet gives a line the time of its beginning, so one that was open when the
-// log broke off is read again from there.
+// read emits the lines that were not emitted yet. kubelet gives a line the time of its beginning, so a line that was incomplete when
+// the log broke off is read again from its beginning.
 func (s *stream) read(ctx context.Context, options corev1.PodLogOptions) error {
 	options.Container, options.Timestamps, options.SinceTime = s.container, true, s.since
 	if !s.last.IsZero() {
@@ -179,7 +183,7 @@ func (s *stream) read(ctx context.Context, options corev1.PodLogOptions) error {
 	defer log.Close() //nolint:errcheck // it was only read
 	s.opened = true
 	err = s.lines(log)
-	if err == nil && !options.Follow { // else the container may still run, and the line is read again when it has ended
+	if err == nil && !options.Follow { // else the container may still write, and the line is read again later
 		s.endOpen()
 	}
 	return err
@@ -187,7 +191,7 @@ func (s *stream) read(ctx context.Context, options corev1.PodLogOptions) error {
 
 func (s *stream) lines(log io.Reader) error {
 	s.open.take()
-	s.told = s.last
+	s.resumed = s.last
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := log.Read(buffer)
@@ -208,23 +212,24 @@ func (s *stream) lines(log io.Reader) error {
 	}
 }
 
-// endOpen tells a line that no newline will end.
+// endOpen emits a line that no newline will end.
 func (s *stream) endOpen() { s.line(s.open.take(), false) }
 
-// line tells a line, unless it was told before the log broke off: what is as old as the last one told was.
+// line emits a line, unless it was emitted before the log broke off: it is then not newer than the last line emitted.
 func (s *stream) line(text string, partial bool) {
 	at, text, ok := s.timed(text)
-	if text = terminal.Shown(text); !ok || !at.After(s.told) || partial && text == "" {
+	if text = terminal.Visible(text); !ok || !at.After(s.resumed) || partial && text == "" {
 		return
 	}
 	if !partial {
 		s.last = at
 	}
-	s.tell(Line{Time: at, Replica: s.replica, Attempt: s.attempt, Text: text, Partial: partial})
+	s.emit(Line{Time: at, Replica: s.replica, Attempt: s.attempt, Text: text, Partial: partial})
 }
 
-// timed takes the time from a line. The rest of one that began before those wanted has none. Of that, what was written over the
-// beginning is whole, and wanted: a progress bar may be hours old.
+// timed takes the time from a line. A line that began before the time asked for comes without its beginning, so it has no time. If
+// the program has overwritten that beginning (after a carriage return), the rest is complete and wanted: a progress bar may be
+// hours old.
 func (s *stream) timed(text string) (at time.Time, rest string, ok bool) {
 	stamp, rest, _ := strings.Cut(text, " ")
 	if at, err := time.Parse(time.RFC3339Nano, stamp); err == nil {
@@ -233,11 +238,11 @@ func (s *stream) timed(text string) (at time.Time, rest string, ok bool) {
 	if _, rest, ok = strings.Cut(text, "\r"); !ok || s.since == nil {
 		return at, "", false
 	}
-	rest = terminal.Shown(rest)
+	rest = terminal.Visible(rest)
 	return s.since.Time, rest, rest != ""
 }
 
-// openLine is a line with its time, as far as it is read. What was written over is let go, as a progress bar's line can grow for days.
+// openLine is a line with its time, as far as it was read. Overwritten text is dropped, because a progress bar's line can grow for days.
 type openLine struct{ text []byte }
 
 func (o *openLine) add(more []byte) {
@@ -251,7 +256,7 @@ func (o *openLine) add(more []byte) {
 	}
 }
 
-// peek is as much of it as a person could look at.
+// peek is the beginning of the line, as much as a person can read.
 func (o *openLine) peek() string { return string(o.text[:min(len(o.text), 4<<10)]) }
 
 func (o *openLine) take() string {

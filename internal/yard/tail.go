@@ -15,108 +15,109 @@ import (
 type tail struct {
 	yard  *Yard
 	query LogQuery
-	tell  func(Line)
-	// telling is held while a line is told, told counts them.
-	telling sync.Mutex
-	told    atomic.Int64
-	// reading ends what is read of pods, apart from the watch for them.
+	emit  func(Line)
+	// emitting is held while a line is emitted, emitted counts the lines.
+	emitting sync.Mutex
+	emitted  atomic.Int64
+	// reading ends the reading of logs, but not the watch for pods.
 	reading context.Context
-	streams sync.WaitGroup
+	readers sync.WaitGroup
 
-	mu    sync.Mutex
-	job   *Job
-	known map[types.UID]*stream
-	// ending says that a pod which is not known by now is none of this tail's.
+	mu      sync.Mutex
+	job     *Job
+	streams map[types.UID]*stream
+	// ending says that pods which appear from now on are not followed.
 	ending bool
 }
 
-// FollowLogs tells each line as it is written, of all pods the job has and will have. It waits for pods, and survives their
-// restarts and trouble of the API server. Lines come one at a time. What it returns ends that: it returns when the pods
-// there are have ended and all they wrote is told. Where ctx ends before, or nothing more comes for a time, it says that this is not so.
-func (y *Yard) FollowLogs(ctx context.Context, j *Job, q LogQuery, tell func(Line)) (finish func(ctx context.Context, patience time.Duration) (whole bool)) {
+// FollowLogs emits each line when it is written, of all pods that the job has and will have. It waits for pods, and survives their
+// restarts and outages of the API server. It emits one line at a time. finish ends that: it waits until the present pods have ended
+// and all their lines are emitted. If ctx ends before, or no line comes for the idle timeout, it returns false.
+func (y *Yard) FollowLogs(ctx context.Context, j *Job, q LogQuery, emit func(Line)) (finish func(ctx context.Context, idleTimeout time.Duration) (whole bool)) {
 	watching, stopWatching := context.WithCancel(ctx)
 	reading, stopReading := context.WithCancel(context.WithoutCancel(ctx))
-	t := &tail{yard: y, query: q, reading: reading, job: j, known: map[types.UID]*stream{}}
-	t.tell = func(l Line) {
-		t.telling.Lock()
-		defer t.telling.Unlock()
-		tell(l)
-		t.told.Add(1)
+	t := &tail{yard: y, query: q, reading: reading, job: j, streams: map[types.UID]*stream{}}
+	t.emit = func(l Line) {
+		t.emitting.Lock()
+		defer t.emitting.Unlock()
+		emit(l)
+		t.emitted.Add(1)
 	}
-	y.followPods(watching, j, t.see)
-	return func(ctx context.Context, patience time.Duration) bool {
-		limited, cancel := context.WithTimeout(ctx, patience)
+	y.followPods(watching, j, t.observe)
+	return func(ctx context.Context, idleTimeout time.Duration) bool {
+		limited, cancel := context.WithTimeout(ctx, idleTimeout)
 		defer cancel()
-		if pods, err := y.Pods(limited, j); err == nil { // the watch may be behind, after trouble of the API server
+		if pods, err := y.Pods(limited, j); err == nil { // after an outage the watch may not have them yet
 			for i := range pods {
-				t.see(&pods[i], false)
+				t.observe(&pods[i], false)
 			}
 		}
-		whole := t.await(ctx, t.end(), patience)
+		whole := t.await(ctx, t.end(), idleTimeout)
 		stopReading()
 		stopWatching()
 		return whole
 	}
 }
 
-// await tells whether all was told before ctx ended, and before nothing came for a time. Who is slow to take a line does not count.
-func (t *tail) await(ctx context.Context, done <-chan struct{}, patience time.Duration) bool {
-	for told := int64(-1); ; {
+// await reports whether all lines were emitted before ctx ended, and before no line came for the idle timeout. A slow reader of a line
+// does not count as idle.
+func (t *tail) await(ctx context.Context, done <-chan struct{}, idleTimeout time.Duration) bool {
+	for before := int64(-1); ; {
 		select {
 		case <-done:
 			return true
 		case <-ctx.Done():
 			return false
-		case <-time.After(patience):
+		case <-time.After(idleTimeout):
 		}
-		if !t.telling.TryLock() {
-			continue // somebody reads it
+		if !t.emitting.TryLock() {
+			continue // a line is being read
 		}
-		t.telling.Unlock()
-		if told == t.told.Load() {
+		t.emitting.Unlock()
+		if before == t.emitted.Load() {
 			return false
 		}
-		told = t.told.Load()
+		before = t.emitted.Load()
 	}
 }
 
-// see begins to follow a pod that is new, and lets the stream of one that is known know what became of it.
-func (t *tail) see(pod *corev1.Pod, gone bool) {
+// observe starts a stream for a new pod, and passes the state of other pods to their streams.
+func (t *tail) observe(pod *corev1.Pod, gone bool) {
 	if !t.query.wants(pod) {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := t.known[pod.UID]
+	s := t.streams[pod.UID]
 	if s == nil {
 		if gone || t.ending {
 			return
 		}
-		t.job = t.yard.whole(t.reading, t.job)
-		s = newStream(t.yard, t.job, pod, t.query, t.tell)
-		t.known[pod.UID] = s
-		t.streams.Go(func() { s.follow(t.reading) })
+		t.job = t.yard.withRoles(t.reading, t.job)
+		s = newStream(t.yard, t.job, pod, t.query, t.emit)
+		t.streams[pod.UID] = s
+		t.readers.Go(func() { s.follow(t.reading) })
 	}
-	s.seen(pod, gone)
+	s.update(pod, gone)
 }
 
-// end lets no more pods in. What it returns is closed when those there are have been read to their end.
+// end accepts no more pods. What it returns is closed when the logs of the present pods are read to their end.
 func (t *tail) end() <-chan struct{} {
 	t.mu.Lock()
 	t.ending = true
 	t.mu.Unlock()
 	done := make(chan struct{})
-	go func() { t.streams.Wait(); close(done) }()
+	go func() { t.readers.Wait(); close(done) }()
 	return done
 }
 
-// whole is the job with its roles, without which a pod's training container is not known. A job that was read before the
-// operator brought it what it is made from has none; by the time it has pods, it has.
-func (y *Yard) whole(ctx context.Context, j *Job) *Job {
+// withRoles is the job with its roles, which name a pod's training container. A TrainJob that was read before the operator stored its
+// runtime has none. When it has pods, it has roles.
+func (y *Yard) withRoles(ctx context.Context, j *Job) *Job {
 	if len(j.Job.Roles) > 0 {
 		return j
 	}
-	ctx, cancel := context.WithTimeout(ctx, again*10)
+	ctx, cancel := context.WithTimeout(ctx, extraRequestTimeout)
 	defer cancel()
 	if now, err := y.Find(ctx, strings.ToLower(j.Kind.Name())+"/"+j.Job.Name); err == nil && now.Job.UID == j.Job.UID {
 		return now

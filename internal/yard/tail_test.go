@@ -12,16 +12,16 @@ func TestOnlySilenceEndsALog(t *testing.T) {
 		writes   func(*tail)
 		whole    bool
 	}{
-		{"somebody takes an hour to read a line, and there is no other", func(t *tail) {
-			t.telling.Lock()
+		{"the reader takes an hour for the only line", func(t *tail) {
+			t.emitting.Lock()
 			time.Sleep(time.Hour)
-			t.told.Add(1)
-			t.telling.Unlock()
+			t.emitted.Add(1)
+			t.emitting.Unlock()
 		}, true},
 		{"a line comes every few seconds, for an hour", func(t *tail) {
 			for range 1200 {
 				time.Sleep(3 * time.Second)
-				t.told.Add(1)
+				t.emitted.Add(1)
 			}
 		}, true},
 		{"nothing comes", func(*tail) { time.Sleep(time.Hour) }, false},

@@ -1,5 +1,5 @@
-// Package yard is where jobs are found: a cluster's API server, asked for jobs of any kind, their pods, events and logs. What
-// follows something over time survives restarts of pods and trouble of the API server.
+// Package yard finds jobs: it asks a cluster's API server for jobs of any kind, their pods, events and logs. What
+// follows something over time survives restarts of pods and outages of the API server.
 package yard
 
 import (
@@ -30,9 +30,9 @@ type Yard struct {
 	client.WithWatch
 	Core      kubernetes.Interface
 	Namespace string
-	// Reach is what a person adds to a command to reach the cluster, Home the namespace that commands then mean.
-	Reach []string
-	Home  string
+	// TargetFlags are what a person adds to a command to reach the cluster, DefaultNamespace is the namespace that commands then use.
+	TargetFlags      []string
+	DefaultNamespace string
 }
 
 // Job is a job as the API server has it.
@@ -40,14 +40,14 @@ type Job struct {
 	Kind   kinds.Adapter
 	Object manifest.Object
 	*manifest.Manifest
-	// Gone says that this is how it was last: it is deleted.
+	// Gone says that the job is deleted: this is its last state.
 	Gone bool
 }
 
 // ErrNotFound says that there is no such job.
 var ErrNotFound = errors.New("there is no such job")
 
-// Open makes a yard of a cluster's namespace.
+// Open connects to a cluster's namespace.
 func Open(config *rest.Config, namespace string) (*Yard, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.UserAgent = -1, "trainyard"
@@ -67,15 +67,15 @@ func Open(config *rest.Config, namespace string) (*Yard, error) {
 	return &Yard{WithWatch: c, Core: core, Namespace: namespace}, nil
 }
 
-// Find is the job of a name, "demo" or, where two kinds have one, "pytorchjob/demo".
+// Find is the job with a name, "demo" or, if jobs of two kinds have that name, "pytorchjob/demo".
 func (y *Yard) Find(ctx context.Context, name string) (*Job, error) {
 	kind, bare, given := strings.Cut(name, "/")
 	if !given {
 		kind, bare = "", name
 	}
 	var found []*Job
-	var closed error // the last kind that the cluster does not know or show, while it has not shown another
-	knows := false
+	var unavailable error // of the last kind that this person cannot see
+	available := false    // at least one kind
 	for _, k := range kinds.All {
 		if kind != "" && !strings.EqualFold(strings.TrimSuffix(kind, "s"), k.Name()) {
 			continue
@@ -84,18 +84,18 @@ func (y *Yard) Find(ctx context.Context, name string) (*Job, error) {
 		err := y.Get(ctx, client.ObjectKey{Namespace: y.Namespace, Name: bare}, obj)
 		switch {
 		case err == nil:
-			knows = true
+			available = true
 			found = append(found, &Job{Kind: k, Object: obj, Manifest: k.Read(obj)})
-		case isClosed(err):
-			closed = err
+		case isUnavailable(err):
+			unavailable = err
 		case apierrors.IsNotFound(err):
-			knows = true
+			available = true
 		default:
 			return nil, fmt.Errorf("looking for job %s: %w", bare, err)
 		}
 	}
-	if !knows && closed != nil {
-		return nil, closed
+	if !available && unavailable != nil {
+		return nil, unavailable
 	}
 	switch len(found) {
 	case 0:
@@ -103,26 +103,26 @@ func (y *Yard) Find(ctx context.Context, name string) (*Job, error) {
 	case 1:
 		return found[0], nil
 	}
-	return nil, fmt.Errorf("%s is the name of jobs of two kinds: say %s/%[1]s", name, strings.ToLower(found[0].Kind.Name()))
+	return nil, fmt.Errorf("jobs of two kinds have the name %s: use %s/%[1]s", name, strings.ToLower(found[0].Kind.Name()))
 }
 
-// Jobs are all jobs of the namespace, or of all where it is empty, by name.
+// Jobs are all jobs of the namespace, or of all namespaces if it is empty, sorted by name.
 func (y *Yard) Jobs(ctx context.Context, namespace string) ([]*Job, error) {
 	var jobs []*Job
-	var closed error
-	knows := false
+	var unavailable error
+	available := false
 	for _, k := range kinds.All {
 		list, err := y.newList(k)
 		if err != nil {
 			return nil, err
 		}
-		if err := y.List(ctx, list, client.InNamespace(namespace)); isClosed(err) {
-			closed = err
+		if err := y.List(ctx, list, client.InNamespace(namespace)); isUnavailable(err) {
+			unavailable = err
 			continue
 		} else if err != nil {
 			return nil, fmt.Errorf("listing %ss: %w", k.Name(), err)
 		}
-		knows = true
+		available = true
 		objects, err := meta.ExtractList(list)
 		if err != nil {
 			return nil, fmt.Errorf("listing %ss: %w", k.Name(), err)
@@ -132,8 +132,8 @@ func (y *Yard) Jobs(ctx context.Context, namespace string) ([]*Job, error) {
 			jobs = append(jobs, &Job{Kind: k, Object: o, Manifest: k.Read(o)})
 		}
 	}
-	if !knows && closed != nil {
-		return nil, closed
+	if !available && unavailable != nil {
+		return nil, unavailable
 	}
 	slices.SortStableFunc(jobs, func(a, b *Job) int {
 		return strings.Compare(a.Job.Namespace+"/"+a.Job.Name, b.Job.Namespace+"/"+b.Job.Name)
@@ -141,9 +141,9 @@ func (y *Yard) Jobs(ctx context.Context, namespace string) ([]*Job, error) {
 	return jobs, nil
 }
 
-// isClosed tells whether a cluster does not know a kind, or does not show its jobs to this person. Those of other kinds may be all
-// there is to see.
-func isClosed(err error) bool { return meta.IsNoMatchError(err) || apierrors.IsForbidden(err) }
+// isUnavailable reports whether a cluster does not have a kind, or this person may not see its jobs. Jobs of other kinds can still be
+// found.
+func isUnavailable(err error) bool { return meta.IsNoMatchError(err) || apierrors.IsForbidden(err) }
 
 func (y *Yard) newList(k kinds.Kind) (client.ObjectList, error) {
 	gvk, err := y.GroupVersionKindFor(k.New())
@@ -170,7 +170,7 @@ func (y *Yard) Submit(ctx context.Context, k kinds.Adapter, obj *unstructured.Un
 	return &Job{Kind: k, Object: created, Manifest: k.Read(created)}, nil
 }
 
-// Apply creates an object that is no job, or changes it to what it should be.
+// Apply creates an object that is not a job, or updates it.
 func (y *Yard) Apply(ctx context.Context, obj *unstructured.Unstructured) error {
 	err := y.WithWatch.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), client.FieldOwner("trainyard"), client.ForceOwnership)
 	if err != nil {
@@ -179,7 +179,7 @@ func (y *Yard) Apply(ctx context.Context, obj *unstructured.Unstructured) error 
 	return nil
 }
 
-// Pods are the pods of a job, in the order of their names.
+// Pods are the pods of a job, sorted by name.
 func (y *Yard) Pods(ctx context.Context, j *Job) ([]corev1.Pod, error) {
 	var pods corev1.PodList
 	if err := y.List(ctx, &pods, client.InNamespace(j.Job.Namespace), Selector(j)); err != nil {
