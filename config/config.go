@@ -2,6 +2,8 @@
 // installs the same. The tests build it by kustomize and by Helm, and read it.
 package config
 
+//go:generate go run ./gen
+
 import "embed"
 
 // Files are the folders of this package.
