@@ -3,8 +3,10 @@ package kinds
 import (
 	"bytes"
 	"flag"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/trainyard/trainyard/internal/job"
+	"github.com/trainyard/trainyard/internal/kinds/kubeflow"
 	"github.com/trainyard/trainyard/internal/manifest"
 )
 
@@ -127,36 +130,89 @@ func children(t *testing.T, m *manifest.Manifest) []byte {
 	return out.Bytes()
 }
 
+// manifests are the files in testdata with jobs of a kind that have roles.
+func manifests(t *testing.T, kind Kind) []string {
+	t.Helper()
+	files, err := filepath.Glob("testdata/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files = slices.DeleteFunc(files, func(file string) bool {
+		if strings.HasSuffix(file, ".children.yaml") {
+			return true
+		}
+		of, _ := object(t, file)
+		return of.Name() != kind.Name() || len(read(t, file).Job.Roles) == 0
+	})
+	if len(files) == 0 {
+		t.Fatalf("testdata has no %s", kind.Name())
+	}
+	return files
+}
+
+// A template that sets such a variable would give all replicas of its role one value; lint warns of it.
+func TestVariablesThatEachReplicaHasItsOwnOf(t *testing.T) {
+	for _, kind := range All {
+		kind, ok := kind.(kubeflow.Kind)
+		if !ok {
+			continue
+		}
+		t.Run(kind.Name(), func(t *testing.T) {
+			found := map[string]bool{}
+			for _, file := range manifests(t, kind) {
+				m := read(t, file)
+				for _, role := range m.Job.Roles {
+					first := map[string]string{}
+					for i := range m.Job.Size(role) {
+						env := m.Env(job.Replica{Role: role.Name, Index: i})
+						for _, e := range slices.Concat(env.Everywhere, env.Training) {
+							if value, known := first[e.Name]; known && value != e.Value {
+								found[e.Name] = true
+							}
+							first[e.Name] = e.Value
+						}
+					}
+				}
+			}
+			if diff := cmp.Diff(slices.Sorted(slices.Values(kind.PerReplica)), slices.Sorted(maps.Keys(found))); diff != "" {
+				t.Errorf("variables that differ from replica to replica (-named +found):\n%s", diff)
+			}
+		})
+	}
+}
+
 // Every status the engine can record comes back from the API object as it was written.
 func TestStatusRoundTrip(t *testing.T) {
 	for _, kind := range All {
-		t.Run(kind.Name(), func(t *testing.T) {
-			file := map[string]string{
-				"PyTorchJob": "testdata/pytorch-master.yaml", "TFJob": "testdata/tf-cluster.yaml", "TrainJob": "testdata/trainjob-steps.yaml",
-			}[kind.Name()]
-			m := read(t, file)
-			last := m.Job.Roles[len(m.Job.Roles)-1].Name
-			want := job.Decide(job.Observed{Now: day, Job: m.Job, Status: m.Status}).Status
-			want.LastFailure = &job.Failure{
-				Replica: job.Replica{Role: last, Index: 1}, Pod: "demo-1", Node: "n1", ExitCode: 137, Signal: 9,
-				Reason: "Error", Message: "last words", Time: day, Class: job.Application,
-			}
-			want.Roles[0].Started, want.Roles[0].Done = []int32{0, 1, 2, 5, 7, 8}, []int32{3}
-			want.NotBefore, want.Finishing, want.CompletionTime = day, day, day
-			want.Records = []job.Record{{Replica: job.Replica{Role: last, Index: 1}, Pod: "u1", Failures: 2, Handled: true, Charged: 1, NotBefore: day, Lost: true}}
-			_, obj := object(t, file)
-			kind.Write(obj, m, want)
-			stored, err := yaml.Marshal(obj)
-			if err != nil {
-				t.Fatal(err)
-			}
-			again := kind.New()
-			if err := yaml.Unmarshal(stored, again); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(want, kind.Read(again).Status); diff != "" {
-				t.Errorf("(-written +read):\n%s", diff)
-			}
-		})
+		for _, file := range manifests(t, kind) {
+			t.Run(filepath.Base(file), func(t *testing.T) { roundTrip(t, kind, file) })
+		}
+	}
+}
+
+func roundTrip(t *testing.T, kind Kind, file string) {
+	t.Helper()
+	m := read(t, file)
+	last := m.Job.Roles[len(m.Job.Roles)-1].Name
+	want := job.Decide(job.Observed{Now: day, Job: m.Job, Status: m.Status}).Status
+	want.LastFailure = &job.Failure{
+		Replica: job.Replica{Role: last, Index: 1}, Pod: "demo-1", Node: "n1", ExitCode: 137, Signal: 9,
+		Reason: "Error", Message: "last words", Time: day, Class: job.Application,
+	}
+	want.Roles[0].Started, want.Roles[0].Done = []int32{0, 1, 2, 5, 7, 8}, []int32{3}
+	want.NotBefore, want.Finishing, want.CompletionTime = day, day, day
+	want.Records = []job.Record{{Replica: job.Replica{Role: last, Index: 1}, Pod: "u1", Failures: 2, Handled: true, Charged: 1, NotBefore: day, Lost: true}}
+	_, obj := object(t, file)
+	kind.Write(obj, m, want)
+	stored, err := yaml.Marshal(obj)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := kind.New()
+	if err := yaml.Unmarshal(stored, again); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, kind.Read(again).Status); diff != "" {
+		t.Errorf("(-written +read):\n%s", diff)
 	}
 }

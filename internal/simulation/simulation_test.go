@@ -81,14 +81,7 @@ func parseJob(t *testing.T, text string) *manifest.Manifest {
 }
 
 func addContainers(obj manifest.Object) {
-	roles := map[kubeflowv1.ReplicaType]*kubeflowv1.ReplicaSpec{}
-	switch j := obj.(type) {
-	case *kubeflowv1.PyTorchJob:
-		roles = j.Spec.PyTorchReplicaSpecs
-	case *kubeflowv1.TFJob:
-		roles = j.Spec.TFReplicaSpecs
-	}
-	for _, role := range roles {
+	for _, role := range *obj.(kubeflowv1.Job).Parts().ReplicaSpecs {
 		role.Template.Spec.Containers = []corev1.Container{{Name: "train"}}
 	}
 }
