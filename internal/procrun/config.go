@@ -16,14 +16,18 @@ type Config struct {
 
 	// Bridge is the name of the bridge that joins the pods. It is created with Node as its address.
 	Bridge string
-	// Pods is the range of pod addresses.
+	// Pods is the range of pod addresses, all of which are reached through the bridge.
 	Pods netip.Prefix
+	// Own is the part of Pods that this runtime's pods get their addresses from. Unset means all of it.
+	Own netip.Prefix
 	// Node is the address of the machine in the pod network.
 	Node netip.Addr
 	// Gateway is where pods send what is neither for a pod nor for a Service. Unset means they have no default route.
 	Gateway netip.Addr
-	// Services is the range of Service addresses, which pods reach through Node. Unset means none.
+	// Services is the range of Service addresses, which pods reach through ServiceGateway. Unset means none.
 	Services netip.Prefix
+	// ServiceGateway is the address that serves Services. Unset means Node.
+	ServiceGateway netip.Addr
 
 	// User is the user that containers see themselves as where the machine's user is an ordinary one. Nil means root.
 	User *User
@@ -42,6 +46,20 @@ type Config struct {
 // User is an ordinary user, by the IDs outside of the enclave.
 type User struct {
 	UID, GID uint32
+}
+
+func (c *Config) own() netip.Prefix {
+	if c.Own.IsValid() {
+		return c.Own.Masked()
+	}
+	return c.Pods.Masked()
+}
+
+func (c *Config) serviceGateway() netip.Addr {
+	if c.ServiceGateway.IsValid() {
+		return c.ServiceGateway
+	}
+	return c.Node
 }
 
 func (c *Config) grace() time.Duration {

@@ -32,7 +32,7 @@ func newNetwork(config Config) (*network, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening netlink: %w", err)
 	}
-	n := &network{config: config, host: host, used: map[netip.Addr]bool{}, last: config.Pods.Masked().Addr()}
+	n := &network{config: config, host: host, used: map[netip.Addr]bool{}, last: config.own().Addr()}
 	n.used[config.Node], n.used[config.Gateway] = true, true
 	if err := n.createBridge(); err != nil {
 		host.Close()
@@ -45,7 +45,7 @@ func (n *network) createBridge() error {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.MTU = n.config.Bridge, MTU
 	// An address of its own keeps the bridge from changing it with every port that comes and goes.
-	attrs.HardwareAddr = hardwareAddress("bridge " + n.config.Bridge)
+	attrs.HardwareAddr = hardwareAddress("bridge " + n.config.Bridge + n.config.Node.String())
 	bridge := &netlink.Bridge{LinkAttrs: attrs}
 	if err := n.host.LinkAdd(bridge); err != nil && !errors.Is(err, unix.EEXIST) {
 		return err
@@ -94,12 +94,13 @@ func (n *network) addresses(h *netlink.Handle, link netlink.Link, addr netip.Add
 func (n *network) allocate() (netip.Addr, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	first := n.config.Pods.Masked().Addr().Next()
+	own := n.config.own()
+	first := own.Addr().Next()
 	for addr, wrapped := n.last.Next(), false; ; addr = addr.Next() {
 		// The last address of a range is its broadcast address.
-		if !n.config.Pods.Contains(addr) || !n.config.Pods.Contains(addr.Next()) {
+		if !own.Contains(addr) || !own.Contains(addr.Next()) {
 			if wrapped {
-				return netip.Addr{}, fmt.Errorf("no free pod address in %s", n.config.Pods)
+				return netip.Addr{}, fmt.Errorf("no free pod address in %s", own)
 			}
 			addr, wrapped = first, true
 		}
@@ -151,7 +152,7 @@ func (n *network) configure(pod *netlink.Handle, addr netip.Addr) error {
 	if err := n.addresses(pod, eth0, addr); err != nil {
 		return err
 	}
-	routes := map[netip.Prefix]netip.Addr{n.config.Services: n.config.Node, everywhere: n.config.Gateway}
+	routes := map[netip.Prefix]netip.Addr{n.config.Services: n.config.serviceGateway(), everywhere: n.config.Gateway}
 	for to, via := range routes {
 		if !to.IsValid() || !via.IsValid() {
 			continue
