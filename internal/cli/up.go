@@ -17,6 +17,7 @@ type up struct {
 	dataDir         string
 	kubeconfig      string
 	withoutOperator bool
+	nodes           nodeFlags
 	out             io.Writer
 }
 
@@ -52,11 +53,15 @@ Objects are kept in the data directory; the next "up" continues with them.`,
 	cmd.Flags().StringVar(&u.dataDir, "data-dir", "", "directory that keeps the cluster (default ~/.local/share/trainyard)")
 	cmd.Flags().StringVar(&u.kubeconfig, "kubeconfig", "", `file to write for clients (default "kubeconfig" in the data directory)`)
 	cmd.Flags().BoolVar(&u.withoutOperator, "without-operator", false, "start Kubernetes alone, without the operator for training jobs")
+	addNodeFlags(cmd, &u.nodes)
 	return cmd
 }
 
 func (u *up) run(ctx context.Context) error {
 	options := cluster.Options{DataDir: u.dataDir, Kubeconfig: u.kubeconfig, Progress: progress(u.out)}
+	if err := u.nodes.apply(&options); err != nil {
+		return err
+	}
 	if u.withoutOperator {
 		options.Without = []string{OperatorAddon}
 	}

@@ -28,19 +28,20 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/trainyard/trainyard/internal/enclave"
-	"github.com/trainyard/trainyard/internal/procrun"
 )
 
 // Options say where and how a local cluster runs. The zero value of each is its default.
 type Options struct {
-	DataDir    string            // where everything is kept; required
-	Kubeconfig string            // file to write for clients; default "kubeconfig" in DataDir
-	WorkDir    string            // working directory of containers that name none; default the caller's
-	Env        []string          // what containers inherit of the caller's environment; default Inherited(os.Environ())
-	Without    []string          // names of addons not to run
-	AuditLog   string            // file that gets one line for each request to the API server; default none
-	Grace      time.Duration     // how long running containers have after SIGTERM when the cluster stops; default 5 s
-	Progress   func(step string) `json:"-"` // called with what is being started
+	DataDir    string              // where everything is kept; required
+	Kubeconfig string              // file to write for clients; default "kubeconfig" in DataDir
+	WorkDir    string              // working directory of containers that name none; default the caller's
+	Env        []string            // what containers inherit of the caller's environment; default Inherited(os.Environ())
+	Without    []string            // names of addons not to run
+	AuditLog   string              // file that gets one line for each request to the API server; default none
+	Nodes      int                 // how many nodes it has; default 1
+	NodeLabels map[string][]string // labels of the nodes by key; the values go to the nodes in turn
+	Grace      time.Duration       // how long running containers have after SIGTERM when the cluster stops; default 5 s
+	Progress   func(step string)   `json:"-"` // called with what is being started
 }
 
 // Cluster is a running local cluster, seen from outside.
@@ -81,7 +82,7 @@ func start(ctx context.Context, options Options, home *home) (*Cluster, error) {
 	c := &Cluster{process: process, kubeconfig: options.Kubeconfig, guests: home.guests, release: sync.OnceFunc(func() {
 		stopServing()
 		_ = control.Close()
-		procrun.Sweep(cgroupName(options.DataDir)) // where it was killed
+		sweepCgroups(options.DataDir) // where it was killed
 		home.close()
 	})}
 	if err := c.await(ctx, control, options); err != nil {
@@ -212,6 +213,15 @@ func (o Options) complete() (Options, error) {
 	}
 	if o.Env == nil {
 		o.Env = Inherited(os.Environ())
+	}
+	if o.Nodes == 0 {
+		o.Nodes = 1
+	}
+	if o.Nodes < 1 || o.Nodes > MaxNodes {
+		return o, fmt.Errorf("a local cluster has 1 to %d nodes, not %d", MaxNodes, o.Nodes)
+	}
+	if err := checkNodeLabels(o.NodeLabels); err != nil {
+		return o, err
 	}
 	if o.Grace == 0 {
 		o.Grace = 5 * time.Second

@@ -41,4 +41,4 @@ func fileConn(fd int) (net.Conn, error) {
 }
 
 // send sends a message; when nobody reads any more the cluster is about to end anyway.
-func send(control net.Conn, m message) { _ = json.NewEncoder(control).Encode(m) }
+func send(control net.Conn, m any) { _ = json.NewEncoder(control).Encode(m) }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/trainyard/trainyard/internal/procrun"
 )
 
 // home is a data directory in use: locked, with its log and the port where the cluster is reached.
@@ -138,4 +140,13 @@ func writeFile(name string, content []byte) error {
 // cgroupName is the cgroup of a data directory's containers.
 func cgroupName(dataDir string) string {
 	return fmt.Sprintf("trainyard-%x", sha256.Sum256([]byte(dataDir)))[:22]
+}
+
+// sweepCgroups removes the control groups that the containers of a data directory left behind.
+func sweepCgroups(dataDir string) {
+	procrun.Sweep(cgroupName(dataDir))
+	further, _ := os.ReadDir(furtherNodesPath(dataDir))
+	for i, entry := range further {
+		procrun.Sweep(nodeSpec{Name: entry.Name(), Index: i + 1}.cgroup(dataDir))
+	}
 }

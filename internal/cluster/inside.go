@@ -10,12 +10,12 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"sync"
 	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
-	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/trainyard/trainyard/internal/enclave"
@@ -40,8 +40,9 @@ const (
 	lockFD
 )
 
-// Main is the cluster's process. It returns at once in any other.
+// Main is the cluster's process, or that of one of its nodes. It returns at once in any other.
 func Main(addons ...Addon) {
+	runAsNode()
 	if os.Args[0] != processName {
 		return
 	}
@@ -67,7 +68,7 @@ func runProcess(ctx context.Context, control net.Conn, addons []Addon) error {
 	if err := enclave.Enter(); err != nil {
 		return err
 	}
-	c := &process{control: control}
+	c := &process{control: control, meter: newMeter(machineUse)}
 	if err := json.NewDecoder(control).Decode(&c.options); err != nil {
 		return fmt.Errorf("reading the options: %w", err)
 	}
@@ -92,7 +93,10 @@ type process struct {
 	outside net.Addr // where the API server is reached from outside the enclave
 	pki     *pki
 	runtime *procrun.Runtime
+	refusal *refusingRuntime // the runtime as kubelet sees it
+	nodes   []*furtherNode
 	meter   *meter
+	gpus    []string // the machine's
 	notes   []string
 	failed  chan error // why a part has ended that must not
 }
@@ -101,6 +105,9 @@ type process struct {
 func (c *process) run(ctx context.Context) error {
 	c.failed = make(chan error, 16)
 	parts := context.WithoutCancel(ctx) // they end after the pods
+	if err := c.spawnNodes(); err != nil {
+		return err
+	}
 	etcd, stopEtcd, err := c.startStores(ctx)
 	if err != nil {
 		return err
@@ -128,7 +135,11 @@ func (c *process) run(ctx context.Context) error {
 	case err = <-c.failed:
 	}
 	// The pods stop first, while all else still works. The rest needs no shutdown, as the store is safe at any moment.
-	return errors.Join(err, c.runtime.Close(context.Background()))
+	var pods sync.WaitGroup
+	pods.Go(func() { c.stopNodes(context.Background()) })
+	pods.Go(func() { err = errors.Join(err, c.runtime.Close(context.Background())) })
+	pods.Wait()
+	return err
 }
 
 func (c *process) step(name string) { send(c.control, message{Step: name}) }
@@ -154,26 +165,11 @@ func (c *process) startStores(ctx context.Context) (etcd string, stopEtcd func()
 
 // startRuntime starts the container runtime with the pods' network.
 func (c *process) startRuntime(ctx context.Context) (err error) {
-	config := procrun.Config{
-		Root:     c.dir("runtime"),
-		WorkDir:  c.options.WorkDir,
-		Env:      c.options.Env,
-		Bridge:   bridgeName,
-		Pods:     podRange,
-		Node:     nodeAddress,
-		Gateway:  gateway,
-		Services: serviceRange,
-		Cgroup:   cgroupName(c.options.DataDir),
-		GPUs:     findGPUs(ctx),
-		LogLimit: 2 * logSize,
-		Grace:    c.options.Grace,
-	}
-	if uid, gid, ok := enclave.Outside(); ok && uid != 0 {
-		config.User = &procrun.User{UID: uint32(uid), GID: uint32(gid)}
-	}
-	if c.runtime, err = procrun.New(config); err != nil {
+	c.gpus = findGPUs(ctx)
+	if c.runtime, err = procrun.New(runtimeConfig(c.options, c.options.nodes()[0], c.gpus)); err != nil {
 		return fmt.Errorf("starting the container runtime: %w", err)
 	}
+	c.refusal = &refusingRuntime{RuntimeService: c.runtime}
 	c.notes = c.runtime.Notes()
 	if err := serveServices(); err != nil {
 		return err
@@ -183,6 +179,30 @@ func (c *process) startRuntime(ctx context.Context) (err error) {
 		return nil
 	}
 	return defaultRoute()
+}
+
+// runtimeConfig is that of a node's container runtime.
+func runtimeConfig(o Options, node nodeSpec, gpus []string) procrun.Config {
+	config := procrun.Config{
+		Root:           filepath.Join(node.dir(o.DataDir), "runtime"),
+		WorkDir:        o.WorkDir,
+		Env:            o.Env,
+		Bridge:         bridgeName,
+		Pods:           podRange,
+		Own:            node.pods(),
+		Node:           node.address(),
+		Gateway:        gateway,
+		Services:       serviceRange,
+		ServiceGateway: nodeAddress,
+		Cgroup:         node.cgroup(o.DataDir),
+		GPUs:           gpus,
+		LogLimit:       2 * logSize,
+		Grace:          o.Grace,
+	}
+	if uid, gid, ok := enclave.Outside(); ok && uid != 0 {
+		config.User = &procrun.User{UID: uint32(uid), GID: uint32(gid)}
+	}
+	return config
 }
 
 // startAPIServer serves inside the enclave, where pods and the other parts reach it, and on the port that the parent opened.
@@ -197,13 +217,11 @@ func (c *process) startAPIServer(ctx context.Context, etcd string) (*runningAPI,
 		return nil, fmt.Errorf("opening the API server's port: %w", err)
 	}
 	pods := &podMetadata{}
-	c.meter = newMeter(func(ctx context.Context) ([]*runtimeapi.ContainerStats, error) {
-		return c.runtime.ListContainerStats(ctx, nil)
-	}, machineUse)
+	c.meter.read = func(ctx context.Context) ([]containerUsage, error) { return usageOf(ctx, c.runtime) }
 	server := &apiServer{
 		etcd: etcd, pki: c.pki, listener: newJointListener(inside, outside),
 		advertise: nodeAddress.AsSlice(), services: serviceRange.String(), auditLog: c.options.AuditLog,
-		install: []installAPI{metricsAPI(c.meter, nodeName, pods.of)},
+		install: []installAPI{metricsAPI(c.meter, pods.of)},
 	}
 	api, err := server.start(ctx)
 	if err != nil {
@@ -212,5 +230,5 @@ func (c *process) startAPIServer(ctx context.Context, etcd string) (*runningAPI,
 	if err := api.awaitAnswers(ctx); err != nil {
 		return nil, err
 	}
-	return api, pods.watch(ctx, api.admin, onShorterGracePeriod(c.runtime.ShortenGracePeriod))
+	return api, pods.watch(ctx, api.admin, onShorterGracePeriod(c.shortenGracePeriod))
 }

@@ -46,15 +46,20 @@ import (
 
 // node says how to run kubelet in this process.
 type node struct {
-	name    string
-	ip      net.IP
-	dir     string // kubelet's own folder
-	pki     *pki
-	client  *rest.Config
-	runtime cri.RuntimeService
-	images  cri.ImageManagerService
-	gpus    []string
+	nodeSpec
+	dns      net.IP
+	dir      string // kubelet's own folder
+	caFile   string // of the authority of its clients
+	certFile string // what it serves with
+	keyFile  string
+	client   *rest.Config
+	runtime  cri.RuntimeService
+	images   cri.ImageManagerService
+	gpus     []string
+	machine  machine
 }
+
+func (n *node) ip() net.IP { return n.address().AsSlice() }
 
 const (
 	kubeletPort   = 10250
@@ -71,10 +76,10 @@ func (n *node) start(ctx context.Context) error {
 	}
 	flags := options.NewKubeletFlags()
 	flags.RootDirectory = n.dir
-	flags.HostnameOverride = n.name
-	flags.NodeIP = n.ip.String()
+	flags.HostnameOverride = n.Name
+	flags.NodeIP = n.ip().String()
 	flags.MaxPerPodContainerCount = 2 // `kubectl logs --previous` answers for a finished pod too
-	flags.NodeLabels = map[string]string{"trainyard.dev/local": "true"}
+	flags.NodeLabels = n.Labels
 	deps, err := n.dependencies(config)
 	if err != nil {
 		return err
@@ -92,12 +97,12 @@ func (n *node) run(ctx context.Context, s *options.KubeletServer, deps *kubelet.
 	capabilities.Initialize(capabilities.Capabilities{AllowPrivileged: true})
 	deps.OSInterface = container.RealOS{}
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
-	deps.Recorder = broadcaster.NewRecorder(legacyscheme.Scheme, corev1.EventSource{Component: "kubelet", Host: n.name})
+	deps.Recorder = broadcaster.NewRecorder(legacyscheme.Scheme, corev1.EventSource{Component: "kubelet", Host: n.Name})
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: deps.EventClient.Events("")})
 	deps.PodConfig = kubeletpods.NewPodConfig(deps.Recorder, deps.PodStartupLatencyTracker)
 	pods := atMostEvery(podUpdatePeriod, deps.PodConfig.Channel(ctx, kubelettypes.ApiserverSource))
 	k, err := kubelet.NewMainKubelet(ctx, &s.KubeletConfiguration, deps, &s.ContainerRuntimeOptions,
-		n.name, types.NodeName(n.name), []net.IP{n.ip}, s.ProviderID, s.CloudProvider, s.CertDirectory, s.RootDirectory, s.PodLogsDir,
+		n.Name, types.NodeName(n.Name), []net.IP{n.ip()}, s.ProviderID, s.CloudProvider, s.CertDirectory, s.RootDirectory, s.PodLogsDir,
 		s.ImageCredentialProviderConfigPath, s.ImageCredentialProviderBinDir, s.RegisterNode, s.RegisterWithTaints, s.AllowedUnsafeSysctls,
 		s.ExperimentalMounterPath, s.KernelMemcgNotification, s.ExperimentalNodeAllocatableIgnoreEvictionThreshold,
 		s.MinimumGCAge, s.MaxPerPodContainerCount, s.MaxContainerCount, s.NodeLabels, s.NodeStatusMaxImages, false)
@@ -110,7 +115,7 @@ func (n *node) run(ctx context.Context, s *options.KubeletServer, deps *kubelet.
 	go func() {
 		known := func() bool { _, err := k.GetNode(ctx); return err == nil }
 		_ = wait.PollUntilContextCancel(ctx, 10*time.Millisecond, true, func(context.Context) (bool, error) { return known(), nil })
-		kubeletpods.NewSourceApiserver(klog.FromContext(ctx), deps.KubeClient, types.NodeName(n.name), known, pods)
+		kubeletpods.NewSourceApiserver(klog.FromContext(ctx), deps.KubeClient, types.NodeName(n.Name), known, pods)
 	}()
 	go k.ListenAndServe(ctx, &s.KubeletConfiguration, deps.TLSConfig, deps.Auth, deps.TracerProvider)
 	return nil
@@ -129,20 +134,20 @@ func (n *node) config() (*kubeletconfig.KubeletConfiguration, error) {
 		}
 	}
 	resolv := filepath.Join(n.dir, "resolv.conf")
-	if err := os.WriteFile(resolv, fmt.Appendf(nil, "nameserver %s\n", n.ip), 0o600); err != nil {
+	if err := os.WriteFile(resolv, fmt.Appendf(nil, "nameserver %s\n", n.dns), 0o600); err != nil {
 		return nil, fmt.Errorf("writing resolv.conf: %w", err)
 	}
 	c.ContainerRuntimeEndpoint = "unix:///in-process"
 	c.PodLogsDir = logs
 	c.ResolverConfig = resolv
-	c.ClusterDNS = []string{n.ip.String()}
+	c.ClusterDNS = []string{n.dns.String()}
 	c.ClusterDomain = clusterDomain
-	c.Address = n.ip.String()
+	c.Address = n.ip().String()
 	c.Port = kubeletPort
 	c.HealthzPort = 0
 	c.ReadOnlyPort = 0
 	c.EnableServer = true
-	c.Authentication.X509.ClientCAFile = n.pki.path("ca.crt")
+	c.Authentication.X509.ClientCAFile = n.caFile
 	c.Authentication.Webhook.Enabled = false
 	c.Authentication.Anonymous.Enabled = false
 	c.Authorization.Mode = kubeletconfig.KubeletAuthorizationModeAlwaysAllow
@@ -185,21 +190,17 @@ func (n *node) dependencies(config *kubeletconfig.KubeletConfiguration) (*kubele
 	if err != nil {
 		return nil, fmt.Errorf("setting up kubelet's authentication: %w", err)
 	}
-	serving, err := n.pki.server("kubelet", []string{n.name, "localhost"}, []net.IP{n.ip, net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		return nil, err
-	}
 	mounter := mount.New("")
 	return &kubelet.Dependencies{
 		Auth:                      auth,
-		TLSOptions:                &server.TLSOptions{CertFile: serving.certFile, KeyFile: serving.keyFile, ClientCAFile: n.pki.path("ca.crt")},
+		TLSOptions:                &server.TLSOptions{CertFile: n.certFile, KeyFile: n.keyFile, ClientCAFile: n.caFile},
 		KubeClient:                client,
 		HeartbeatClient:           client,
 		EventClient:               client.CoreV1(),
 		OnHeartbeatFailure:        func() {},
 		RemoteRuntimeService:      n.runtime,
 		RemoteImageService:        n.images,
-		CAdvisorInterface:         machine{root: n.dir},
+		CAdvisorInterface:         n.machine,
 		ContainerManager:          newGPUManager(n.gpus),
 		Mounter:                   mounter,
 		Subpather:                 subpath.New(mounter),
@@ -222,6 +223,15 @@ func volumePlugins() []volume.VolumePlugin {
 		all = append(all, plugins...)
 	}
 	return all
+}
+
+// issueServing issues the certificate that a node's kubelet serves with.
+func issueServing(p *pki, s nodeSpec) (keyPair, error) {
+	file := "kubelet"
+	if !s.first() {
+		file += "-" + s.Name
+	}
+	return p.server(file, []string{s.Name, "localhost"}, []net.IP{s.address().AsSlice(), net.IPv4(127, 0, 0, 1)})
 }
 
 // nodeReady reports whether kubelet has said since a time that the node is ready: what an earlier run said does not count.

@@ -3,6 +3,8 @@ package cluster
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"os"
 	"runtime"
@@ -12,11 +14,25 @@ import (
 	info "github.com/google/cadvisor/info/v1"
 	infov2 "github.com/google/cadvisor/info/v2"
 	"golang.org/x/sys/unix"
+	"k8s.io/apimachinery/pkg/util/uuid"
 )
 
 // machine describes the machine to kubelet, in place of cAdvisor, which would watch every cgroup of it.
 type machine struct {
-	root string // a folder on the file system that pods use
+	root   string // a folder on the file system that pods use
+	id     string
+	bootID string
+}
+
+// newMachine is the machine as it is.
+func newMachine(root string) machine {
+	return machine{root: root, id: firstLine("/etc/machine-id"), bootID: firstLine("/proc/sys/kernel/random/boot_id")}
+}
+
+// newVirtualMachine is the machine under another identity, for a further node, whose process is started when it boots.
+func newVirtualMachine(root, name string) machine {
+	id := sha256.Sum256([]byte(firstLine("/etc/machine-id") + name))
+	return machine{root: root, id: hex.EncodeToString(id[:16]), bootID: string(uuid.NewUUID())}
 }
 
 func (m machine) Start() error { return nil }
@@ -27,9 +43,9 @@ func (m machine) MachineInfo() (*info.MachineInfo, error) {
 	return &info.MachineInfo{
 		NumCores:       runtime.NumCPU(),
 		MemoryCapacity: memory,
-		MachineID:      firstLine("/etc/machine-id"),
-		SystemUUID:     firstLine("/etc/machine-id"),
-		BootID:         firstLine("/proc/sys/kernel/random/boot_id"),
+		MachineID:      m.id,
+		SystemUUID:     m.id,
+		BootID:         m.bootID,
 	}, nil
 }
 

@@ -9,19 +9,54 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+	cri "k8s.io/cri-api/pkg/apis"
 	kubelet "k8s.io/kubelet/pkg/types"
 )
 
-// meter measures what containers use. It reads the runtime's counters at a steady pace and keeps the last two readings,
-// because a rate of CPU is a difference.
+// meter measures what containers use. It reads the first node's runtime at a steady pace, takes what further nodes report, and
+// keeps the last two readings, because a rate of CPU is a difference.
 type meter struct {
-	read func(context.Context) ([]*runtimeapi.ContainerStats, error)
+	read func(context.Context) ([]containerUsage, error)
 	node func() (cpuNanos, memory uint64)
 
-	mu       sync.Mutex
-	machine  reading
-	readings map[string]reading // by container ID
+	mu      sync.Mutex
+	machine reading
+	nodes   map[string]nodeReadings
+}
+
+// nodeReadings are those of one node's containers, by container ID.
+type nodeReadings struct {
+	at         time.Time
+	containers map[string]reading
+}
+
+// containerUsage is what a container has used and uses.
+type containerUsage struct {
+	ID        string
+	Pod       types.NamespacedName
+	Container string
+	CPUNanos  uint64
+	Memory    uint64
+}
+
+// usageOf reads a runtime's counters.
+func usageOf(ctx context.Context, runtime cri.ContainerStatsManager) ([]containerUsage, error) {
+	stats, err := runtime.ListContainerStats(ctx, nil)
+	var all []containerUsage
+	for _, s := range stats {
+		if s.GetCpu().GetUsageCoreNanoSeconds() == nil || s.GetMemory() == nil {
+			continue
+		}
+		l := s.GetAttributes().GetLabels()
+		all = append(all, containerUsage{
+			ID:        s.GetAttributes().GetId(),
+			Pod:       types.NamespacedName{Namespace: l[kubelet.KubernetesPodNamespaceLabel], Name: l[kubelet.KubernetesPodNameLabel]},
+			Container: s.GetAttributes().GetMetadata().GetName(),
+			CPUNanos:  s.GetCpu().GetUsageCoreNanoSeconds().GetValue(),
+			Memory:    s.GetMemory().GetWorkingSetBytes().GetValue(),
+		})
+	}
+	return all, err
 }
 
 // reading is one container's (or the machine's) use, with the CPU rate since the reading before.
@@ -35,10 +70,14 @@ type reading struct {
 	cores     float64
 }
 
-const meterPeriod = 5 * time.Second
+const (
+	meterPeriod = 5 * time.Second
+	// staleAfter is how old readings may be: those of a node that is silent are not shown for long.
+	staleAfter = 3 * meterPeriod
+)
 
-func newMeter(read func(context.Context) ([]*runtimeapi.ContainerStats, error), node func() (uint64, uint64)) *meter {
-	return &meter{read: read, node: node, readings: map[string]reading{}}
+func newMeter(node func() (uint64, uint64)) *meter {
+	return &meter{node: node, nodes: map[string]nodeReadings{}}
 }
 
 // run measures until ctx ends.
@@ -56,29 +95,33 @@ func (m *meter) run(ctx context.Context) {
 }
 
 func (m *meter) measure(ctx context.Context, now time.Time) {
-	stats, err := m.read(ctx)
+	usage, err := m.read(ctx)
 	if err != nil {
 		return
 	}
 	cpu, memory := m.node()
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.machine = m.machine.next(reading{cpuNanos: cpu, memory: memory, at: now})
-	current := make(map[string]reading, len(stats))
-	for _, s := range stats {
-		if s.GetCpu().GetUsageCoreNanoSeconds() == nil || s.GetMemory() == nil {
-			continue
-		}
-		l := s.GetAttributes().GetLabels()
-		current[s.GetAttributes().GetId()] = m.readings[s.GetAttributes().GetId()].next(reading{
-			pod:       types.NamespacedName{Namespace: l[kubelet.KubernetesPodNamespaceLabel], Name: l[kubelet.KubernetesPodNameLabel]},
-			container: s.GetAttributes().GetMetadata().GetName(),
-			cpuNanos:  s.GetCpu().GetUsageCoreNanoSeconds().GetValue(),
-			memory:    s.GetMemory().GetWorkingSetBytes().GetValue(),
-			at:        now,
-		})
+	m.mu.Unlock()
+	m.record(firstNode, usage, now)
+}
+
+// record takes what the containers of a node use now.
+func (m *meter) record(node string, usage []containerUsage, now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	last, current := m.nodes[node].containers, make(map[string]reading, len(usage))
+	for _, u := range usage {
+		current[u.ID] = last[u.ID].next(reading{pod: u.Pod, container: u.Container, cpuNanos: u.CPUNanos, memory: u.Memory, at: now})
 	}
-	m.readings = current
+	m.nodes[node] = nodeReadings{at: now, containers: current}
+}
+
+// forget drops the readings of a node that has ended.
+func (m *meter) forget(node string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.nodes, node)
 }
 
 // next is the reading that follows r, with its rate.
@@ -99,17 +142,42 @@ func (r reading) usage() corev1.ResourceList {
 	}
 }
 
-// whole gives the readings that have a rate, by pod, and the machine's.
-func (m *meter) whole() (pods map[types.NamespacedName][]reading, machine reading) {
+// pods gives the readings of containers that have a rate, by pod.
+func (m *meter) pods() map[types.NamespacedName][]reading {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	pods = map[types.NamespacedName][]reading{}
-	for _, r := range m.readings {
-		if r.window > 0 {
-			pods[r.pod] = append(pods[r.pod], r)
+	pods := map[types.NamespacedName][]reading{}
+	for _, n := range m.nodes {
+		if time.Since(n.at) > staleAfter {
+			continue
+		}
+		for _, r := range n.containers {
+			if r.window > 0 {
+				pods[r.pod] = append(pods[r.pod], r)
+			}
 		}
 	}
-	return pods, m.machine
+	return pods
+}
+
+// nodeUse gives what each node uses: the first one what the whole machine does, a further one what its containers do.
+func (m *meter) nodeUse() map[string]reading {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	use := map[string]reading{}
+	for name, n := range m.nodes {
+		sum := reading{at: n.at, window: meterPeriod}
+		for _, r := range n.containers {
+			sum.cores, sum.memory = sum.cores+r.cores, sum.memory+r.memory
+		}
+		if name == firstNode {
+			sum = m.machine
+		}
+		if sum.window > 0 && time.Since(n.at) <= staleAfter {
+			use[name] = sum
+		}
+	}
+	return use
 }
 
 func (r reading) timestamp() metav1.Time    { return metav1.NewTime(r.at) }

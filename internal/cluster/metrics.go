@@ -29,7 +29,7 @@ var metricsVersion = v1beta1.SchemeGroupVersion
 type podLabels func(types.NamespacedName) (l labels.Set, ok bool)
 
 // metricsAPI installs the API over a meter.
-func metricsAPI(m *meter, node string, podLabels podLabels) installAPI {
+func metricsAPI(m *meter, podLabels podLabels) installAPI {
 	return func(server *genericapiserver.GenericAPIServer) error {
 		scheme := runtime.NewScheme()
 		install.Install(scheme)
@@ -37,7 +37,7 @@ func metricsAPI(m *meter, node string, podLabels podLabels) installAPI {
 		info := genericapiserver.NewDefaultAPIGroupInfo(metrics.GroupName, scheme, runtime.NewParameterCodec(scheme), serializer.NewCodecFactory(scheme))
 		info.VersionedResourcesStorageMap[metricsVersion.Version] = map[string]rest.Storage{
 			"pods":  &podMetrics{TableConvertor: rest.NewDefaultTableConvertor(metrics.Resource("pods")), meter: m, labels: podLabels},
-			"nodes": &nodeMetrics{TableConvertor: rest.NewDefaultTableConvertor(metrics.Resource("nodes")), meter: m, node: node},
+			"nodes": &nodeMetrics{TableConvertor: rest.NewDefaultTableConvertor(metrics.Resource("nodes")), meter: m},
 		}
 		return server.InstallAPIGroup(&info)
 	}
@@ -58,7 +58,7 @@ func (p *podMetrics) Kind() string            { return "PodMetrics" }
 
 // Get answers for one pod.
 func (p *podMetrics) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
-	all, _ := p.meter.whole()
+	all := p.meter.pods()
 	key := types.NamespacedName{Namespace: request.NamespaceValue(ctx), Name: name}
 	l, exists := p.labels(key)
 	if len(all[key]) == 0 || !exists {
@@ -75,7 +75,7 @@ func (p *podMetrics) List(ctx context.Context, options *internalversion.ListOpti
 		selector = options.LabelSelector
 	}
 	namespace := request.NamespaceValue(ctx)
-	all, _ := p.meter.whole()
+	all := p.meter.pods()
 	list := &metrics.PodMetricsList{}
 	for key, readings := range all {
 		l, exists := p.labels(key)
@@ -106,7 +106,6 @@ func (p *podMetrics) of(pod types.NamespacedName, l labels.Set, readings []readi
 type nodeMetrics struct {
 	rest.TableConvertor
 	meter *meter
-	node  string
 }
 
 func (n *nodeMetrics) New() runtime.Object     { return &metrics.NodeMetrics{} }
@@ -116,25 +115,31 @@ func (n *nodeMetrics) NamespaceScoped() bool   { return false }
 func (n *nodeMetrics) GetSingularName() string { return "" }
 func (n *nodeMetrics) Kind() string            { return "NodeMetrics" }
 
-// Get answers for the one node there is.
+// Get answers for one node.
 func (n *nodeMetrics) Get(_ context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
-	_, machine := n.meter.whole()
-	if name != n.node || machine.window == 0 {
+	use, exists := n.meter.nodeUse()[name]
+	if !exists {
 		return nil, errors.NewNotFound(metrics.Resource("nodemetrics"), name)
 	}
-	return &metrics.NodeMetrics{
-		ObjectMeta: metav1.ObjectMeta{Name: n.node, CreationTimestamp: machine.timestamp()},
-		Timestamp:  machine.timestamp(),
-		Window:     machine.duration(),
-		Usage:      machine.usage(),
-	}, nil
+	found := metricsOf(name, use)
+	return &found, nil
 }
 
-// List answers with the one node there is.
-func (n *nodeMetrics) List(ctx context.Context, _ *internalversion.ListOptions) (runtime.Object, error) {
+// List answers for all nodes.
+func (n *nodeMetrics) List(context.Context, *internalversion.ListOptions) (runtime.Object, error) {
 	list := &metrics.NodeMetricsList{}
-	if item, err := n.Get(ctx, n.node, nil); err == nil {
-		list.Items = append(list.Items, *item.(*metrics.NodeMetrics))
+	for name, use := range n.meter.nodeUse() {
+		list.Items = append(list.Items, metricsOf(name, use))
 	}
+	sort.Slice(list.Items, func(i, j int) bool { return list.Items[i].Name < list.Items[j].Name })
 	return list, nil
+}
+
+func metricsOf(node string, use reading) metrics.NodeMetrics {
+	return metrics.NodeMetrics{
+		ObjectMeta: metav1.ObjectMeta{Name: node, CreationTimestamp: use.timestamp()},
+		Timestamp:  use.timestamp(),
+		Window:     use.duration(),
+		Usage:      use.usage(),
+	}
 }

@@ -14,7 +14,6 @@ import (
 )
 
 const (
-	nodeName     = "trainyard"
 	insidePort   = 6443
 	readyTimeout = time.Minute
 )
@@ -47,13 +46,7 @@ func (c *process) startParts(ctx context.Context, api *runningAPI) error {
 		_, err := startDNS(kubeconfig, nodeAddress.AsSlice(), gateway.AsSlice())
 		return err
 	})
-	all.Go(func() error {
-		n := &node{
-			name: nodeName, ip: nodeAddress.AsSlice(), dir: c.dir("kubelet"), pki: c.pki, client: admin,
-			runtime: c.runtime, images: c.runtime.Images(), gpus: findGPUs(ctx),
-		}
-		return n.start(ctx)
-	})
+	all.Go(func() error { return c.startNodes(ctx, client, admin) })
 	if err := all.Wait(); err != nil {
 		return err
 	}
@@ -105,7 +98,7 @@ func (c *process) startServices(ctx context.Context, client kubernetes.Interface
 	return nil
 }
 
-// awaitPods returns when a pod can be created and will run: the node is ready as of now, and the default service account,
+// awaitPods returns when a pod can be created and will run: the nodes are ready as of now, and the default service account,
 // without which the API server refuses pods, is there.
 func (c *process) awaitPods(ctx context.Context, client kubernetes.Interface, since time.Time) error {
 	waitingFor := ""
@@ -115,13 +108,15 @@ func (c *process) awaitPods(ctx context.Context, client kubernetes.Interface, si
 			return false, err
 		default:
 		}
-		waitingFor = "node " + nodeName
-		n, err := client.CoreV1().Nodes().Get(ctx, nodeName, metav1.GetOptions{})
-		if err != nil || !nodeReady(n, since) {
-			return false, nil
+		for _, spec := range c.options.nodes() {
+			waitingFor = "node " + spec.Name
+			n, err := client.CoreV1().Nodes().Get(ctx, spec.Name, metav1.GetOptions{})
+			if err != nil || !nodeReady(n, since) {
+				return false, nil
+			}
 		}
 		waitingFor = "the default service account"
-		_, err = client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
+		_, err := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
 		return err == nil, nil
 	})
 	if wait.Interrupted(err) {

@@ -37,6 +37,7 @@ var usersTests = []string{
 	"TestKubectlPortForward",
 	"TestClusterThatWasKilledContinues",
 	"TestClusterThatStopsLeavesNothing",
+	"TestSeveralNodes",
 }
 
 func TestOrdinaryUserHasTheSame(t *testing.T) {

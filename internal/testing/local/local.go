@@ -86,6 +86,28 @@ func Shared(t testing.TB) *cluster.Cluster {
 	return c
 }
 
+// Start starts a cluster for one test. It is stopped when the test ends.
+func Start(t testing.TB, options cluster.Options) *cluster.Cluster {
+	t.Helper()
+	if options.DataDir == "" {
+		options.DataDir = t.TempDir()
+	}
+	options.Grace = time.Second
+	c, err := cluster.Start(context.Background(), options)
+	if err != nil {
+		log, _ := os.ReadFile(filepath.Join(options.DataDir, "cluster.log"))
+		t.Fatalf("starting the local cluster: %v\n%s", err, tail(string(log), 30))
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := c.Stop(ctx); err != nil {
+			t.Errorf("stopping the local cluster: %v", err)
+		}
+	})
+	return c
+}
+
 // DataDir is the shared cluster's folder.
 func DataDir(t testing.TB) string {
 	Shared(t)
