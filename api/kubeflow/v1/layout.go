@@ -26,6 +26,7 @@ type Layout struct {
 }
 
 // Job is a job of any kind of this group.
+// +kubebuilder:object:generate=false
 type Job interface {
 	metav1.Object
 	runtime.Object
