@@ -1,5 +1,5 @@
 // Package naming has the names by which everyone finds the pods of a job and the container that trains in them: the operator, its
-// tools, and clients. All but the attempt are those of Training Operator 1.9, so that its pods and ours are read alike.
+// tools, and clients. All but the attempt are those of Training Operator 1.9, so that its pods and ours can be read in the same way.
 package naming
 
 import (
@@ -10,7 +10,7 @@ import (
 
 // Labels that every pod and Service of a job carries.
 const (
-	// LabelOperatorName tells which controller made the object; see [OperatorName].
+	// LabelOperatorName names the controller that created the object; see [OperatorName].
 	LabelOperatorName = "training.kubeflow.org/operator-name"
 	// LabelJobName is the name of the job.
 	LabelJobName = "training.kubeflow.org/job-name"

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// chart is where Helm wants the definitions. It does not read outside a chart, so it has copies.
+// chart is where Helm needs the definitions. Helm reads only files inside a chart, so it gets copies.
 const chart = "../../charts/trainyard/crds"
 
 // publish lists the definitions for kustomize and copies them into the chart.
@@ -16,7 +16,7 @@ func publish(files []string) error {
 		return fmt.Errorf("emptying the chart's definitions: %w", err)
 	}
 	if err := os.MkdirAll(chart, 0o755); err != nil {
-		return fmt.Errorf("making room for the chart's definitions: %w", err)
+		return fmt.Errorf("creating the directory of the chart's definitions: %w", err)
 	}
 	for _, file := range files {
 		data, err := os.ReadFile(file)

@@ -2,16 +2,16 @@ package v1
 
 // Our own annotation keys. Labels are in package naming.
 const (
-	// AnnotationRestartScope on a job overrides what a failure restarts: Job (everyone) or Replica (the failed one).
+	// AnnotationRestartScope on a job overrides what a failure restarts: Job (all replicas) or Replica (the failed one).
 	AnnotationRestartScope = "trainyard.dev/restart-scope"
 	// AnnotationRestartPolicy on a job overrides the restart policy of every role: Never, OnFailure, Always or ExitCode. It is for
-	// jobs that something makes which has no field for it, such as Flyte's Elastic.
+	// jobs created by a tool that has no field for it, such as Flyte's Elastic.
 	AnnotationRestartPolicy = "trainyard.dev/restart-policy"
 )
 
 // Controllers that runPolicy.managedBy may name.
 const (
-	// ManagedByTrainingOperator is the name this operator answers to. It is also what an unset managedBy means.
+	// ManagedByTrainingOperator is the name of this operator. It is also what an unset managedBy means.
 	ManagedByTrainingOperator = "kubeflow.org/training-operator"
 	// ManagedByMultiKueue leaves the job to MultiKueue, which runs it on another cluster.
 	ManagedByMultiKueue = "kueue.x-k8s.io/multikueue"

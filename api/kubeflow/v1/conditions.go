@@ -5,7 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// JobConditionType is one of the six things that can be said of a job.
+// JobConditionType is one of the six conditions of a job.
 type JobConditionType string
 
 const (
@@ -13,17 +13,17 @@ const (
 	JobCreated JobConditionType = "Created"
 	// JobRunning says that every required replica runs; in an elastic job, at least minReplicas of them.
 	JobRunning JobConditionType = "Running"
-	// JobRestarting says that a failure or a disruption is being recovered from.
+	// JobRestarting says that the job recovers from a failure or a disruption.
 	JobRestarting JobConditionType = "Restarting"
-	// JobSuspended says that the job is kept from running.
+	// JobSuspended says that suspend is true, so the job does not run.
 	JobSuspended JobConditionType = "Suspended"
-	// JobSucceeded is a verdict: the training came to its end.
+	// JobSucceeded is a verdict: the training has finished.
 	JobSucceeded JobConditionType = "Succeeded"
-	// JobFailed is a verdict: the training was given up.
+	// JobFailed is a verdict: the training failed and is not retried.
 	JobFailed JobConditionType = "Failed"
 )
 
-// JobResumed is no condition type: it is the word for a reason, used when Suspended becomes False.
+// JobResumed is not a condition type: it is used in the reason when Suspended becomes False.
 const JobResumed = "Resumed"
 
 // ConditionReason is the reason that goes with a condition: the kind and what happened, as in PyTorchJobRunning or TFJobResumed.
@@ -31,7 +31,7 @@ func ConditionReason[T ~string](kind string, happened T) string {
 	return kind + string(happened)
 }
 
-// JobCondition is one thing that can be said of a job, and since when.
+// JobCondition is one condition of a job, and since when it has its status.
 type JobCondition struct {
 	// type is Created, Running, Restarting, Suspended, Succeeded or Failed.
 	Type JobConditionType `json:"type"`

@@ -10,7 +10,7 @@ import (
 )
 
 // canonicalRoles gives the roles their canonical names, whatever letter case the manifest has. A role without a spec is left out.
-// Where two spellings of one role are there, which the API server refuses, the canonical one wins.
+// If a role is there in two spellings, which the API server refuses, the canonical one wins.
 func canonicalRoles(roles map[ReplicaType]*ReplicaSpec, canonical []ReplicaType) map[ReplicaType]*ReplicaSpec {
 	named := make(map[ReplicaType]*ReplicaSpec, len(roles))
 	for written, spec := range roles {

@@ -67,7 +67,7 @@ func TestThePortOfTheTrainingContainer(t *testing.T) {
 		{"the named container gets it", []corev1.Container{{Name: "sidecar"}, {Name: "pytorch"}}, [][]corev1.ContainerPort{nil, {usual}}},
 		{"without a named one, the first gets it", []corev1.Container{{Name: "trainer"}, {Name: "sidecar"}}, [][]corev1.ContainerPort{{usual}, nil}},
 		{"a port of that name is kept", []corev1.Container{{Name: "pytorch", Ports: []corev1.ContainerPort{given}}}, [][]corev1.ContainerPort{{given}}},
-		{"it stands beside unnamed ports", []corev1.Container{{Name: "pytorch", Ports: []corev1.ContainerPort{unnamed}}}, [][]corev1.ContainerPort{{unnamed, usual}}},
+		{"it is added to unnamed ports", []corev1.Container{{Name: "pytorch", Ports: []corev1.ContainerPort{unnamed}}}, [][]corev1.ContainerPort{{unnamed, usual}}},
 		{"no container, no port", nil, nil},
 	} {
 		t.Run(row.name, func(t *testing.T) {

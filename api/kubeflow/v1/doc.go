@@ -2,11 +2,11 @@
 //
 // A job is a map of roles (Master, Worker, PS, …), each a pod template with a number of replicas, and a run policy: how often to
 // retry, how long it may run, what to clean up, how long to keep it. Start with PyTorchJobSpec and LifecyclePolicy; JobStatus is
-// what the controller answers. Everything a 1.9 client sends or expects has the same JSON here. Our own additions are status
-// fields (old clients ignore them) and annotations (typed clients of others would drop unknown spec fields).
+// what the controller writes. Everything a 1.9 client sends or expects has the same JSON here. We add only status fields, which
+// old clients ignore, and annotations, because typed clients drop spec fields that they do not know.
 //
-// Bad values are refused by the schema and the CEL rules that stand on the types below, so no webhook is needed. For the same
-// reason nothing is defaulted in the stored object: SetDefaults fills a copy in memory, and whoever reads a job calls it first.
+// The schema and the CEL rules on the types below refuse invalid values, so no webhook is needed. For the same reason nothing is
+// defaulted in the stored object: SetDefaults fills a copy in memory, and every reader of a job calls it first.
 //
 // +kubebuilder:object:generate=true
 // +groupName=kubeflow.org

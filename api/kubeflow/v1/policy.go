@@ -17,8 +17,8 @@ const (
 	CleanPodPolicyAll CleanPodPolicy = "All"
 )
 
-// LifecyclePolicy is the four policies that decide when a job ends and what is left of it. They stand in spec.runPolicy, and, as the
-// first TFJobs and PyTorchJobs had them, directly in spec. EffectivePolicy says which place counts.
+// LifecyclePolicy is the four policies that decide when a job ends and what is left of it. They are in spec.runPolicy or, as in the
+// first TFJobs and PyTorchJobs, directly in spec. EffectivePolicy says which one counts.
 type LifecyclePolicy struct {
 	// cleanPodPolicy says which pods are removed when the job ends: None keeps all of them, Running removes those that still run or
 	// wait and keeps finished ones for their logs, All removes every pod. When the active deadline or the backoff limit ends the job,
@@ -28,7 +28,7 @@ type LifecyclePolicy struct {
 	CleanPodPolicy *CleanPodPolicy `json:"cleanPodPolicy,omitempty"`
 
 	// ttlSecondsAfterFinished is how many seconds after its end the job is deleted, together with its pods and Services. 0 deletes it
-	// at once; unset keeps it for ever. A job that another controller owns stays for 30 seconds at least, so that its maker can see
+	// at once; unset keeps it forever. A job that another controller owns stays for at least 30 seconds, so that its owner can see
 	// the end. It may be changed at any time. Older manifests have it in spec instead of spec.runPolicy; where both are set they
 	// must be equal.
 	// +kubebuilder:validation:Minimum=0
@@ -50,13 +50,13 @@ type LifecyclePolicy struct {
 	BackoffLimit *int32 `json:"backoffLimit,omitempty"`
 }
 
-// FlatPolicy is the place directly in spec where the first TFJobs and PyTorchJobs had their policies. The rules between spec and
-// spec.runPolicy stand here, once for every kind.
+// FlatPolicy holds the policies directly in spec, where the first TFJobs and PyTorchJobs had them. The rules between spec and
+// spec.runPolicy are here, once for every kind.
 // +kubebuilder:validation:XValidation:rule="!has(self.cleanPodPolicy) || self.?runPolicy.?cleanPodPolicy.orValue(self.cleanPodPolicy) == self.cleanPodPolicy",message="spec.cleanPodPolicy and spec.runPolicy.cleanPodPolicy differ: remove spec.cleanPodPolicy"
 // +kubebuilder:validation:XValidation:rule="!has(self.ttlSecondsAfterFinished) || self.?runPolicy.?ttlSecondsAfterFinished.orValue(self.ttlSecondsAfterFinished) == self.ttlSecondsAfterFinished",message="spec.ttlSecondsAfterFinished and spec.runPolicy.ttlSecondsAfterFinished differ: remove spec.ttlSecondsAfterFinished"
 // +kubebuilder:validation:XValidation:rule="!has(self.activeDeadlineSeconds) || self.?runPolicy.?activeDeadlineSeconds.orValue(self.activeDeadlineSeconds) == self.activeDeadlineSeconds",message="spec.activeDeadlineSeconds and spec.runPolicy.activeDeadlineSeconds differ: remove spec.activeDeadlineSeconds"
 // +kubebuilder:validation:XValidation:rule="!has(self.backoffLimit) || self.?runPolicy.?backoffLimit.orValue(self.backoffLimit) == self.backoffLimit",message="spec.backoffLimit and spec.runPolicy.backoffLimit differ: remove spec.backoffLimit"
-// +kubebuilder:validation:XValidation:rule="(self.?runPolicy.?managedBy.orValue('unset') == 'kueue.x-k8s.io/multikueue') == (oldSelf.?runPolicy.?managedBy.orValue('unset') == 'kueue.x-k8s.io/multikueue')",message="spec.runPolicy.managedBy cannot be changed: create the job anew"
+// +kubebuilder:validation:XValidation:rule="(self.?runPolicy.?managedBy.orValue('unset') == 'kueue.x-k8s.io/multikueue') == (oldSelf.?runPolicy.?managedBy.orValue('unset') == 'kueue.x-k8s.io/multikueue')",message="spec.runPolicy.managedBy cannot be changed: create a new job"
 type FlatPolicy struct {
 	LifecyclePolicy `json:",inline"`
 }
@@ -69,7 +69,7 @@ type RunPolicy struct {
 	// +optional
 	SchedulingPolicy *SchedulingPolicy `json:"schedulingPolicy,omitempty"`
 
-	// suspend keeps the job from running: while it is true there are no pods, and those of a running job are removed. Setting it to
+	// suspend stops the job: while it is true there are no pods, and those of a running job are removed. Setting it to
 	// false starts the job, with a new status.startTime; retries already made stay counted. Defaults to false. It may be changed at
 	// any time.
 	// +kubebuilder:default=false
@@ -92,7 +92,7 @@ type SchedulingPolicy struct {
 	MinAvailable *int32 `json:"minAvailable,omitempty"`
 
 	// queue is the scheduler's queue. Unset or empty leaves the choice to the scheduler. It cannot be changed.
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="queue cannot be changed: create the job anew"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="queue cannot be changed: create a new job"
 	// +optional
 	Queue string `json:"queue,omitempty"`
 

@@ -16,7 +16,7 @@ const (
 	PyTorchContainer = "pytorch"
 	// PyTorchPortName is the name of the training container's port that the others connect to.
 	PyTorchPortName = "pytorchjob-port"
-	// PyTorchPort is that port's number where the template names none.
+	// PyTorchPort is that port's number if the template names none.
 	PyTorchPort int32 = 23456
 )
 
@@ -70,7 +70,7 @@ type PyTorchJobSpec struct {
 	// a Master the first Worker leads. The numbers of replicas may be changed while the job runs.
 	// +kubebuilder:validation:MaxProperties=16
 	// +kubebuilder:validation:XValidation:rule="self.all(role, role.lowerAscii() in ['master', 'worker'])",messageExpression="'unknown role ' + self.filter(role, !(role.lowerAscii() in ['master', 'worker']))[0] + ': use Master or Worker'"
-	// +kubebuilder:validation:XValidation:rule="['master', 'worker'].all(name, self.filter(role, role.lowerAscii() == name).size() <= 1)",message="a role is there twice, in different letter case: keep one of them"
+	// +kubebuilder:validation:XValidation:rule="['master', 'worker'].all(name, self.filter(role, role.lowerAscii() == name).size() <= 1)",message="a role is set twice, in different letter case: keep one of them"
 	// +kubebuilder:validation:XValidation:rule="self.exists(role, self[role].?replicas.orValue(1) > 0)",message="the job has no replicas: add a Master or a Worker with replicas of at least 1"
 	// +kubebuilder:validation:XValidation:rule="self.all(role, role.lowerAscii() != 'master' || self[role].?replicas.orValue(1) <= 1)",message="a PyTorchJob has at most one Master: set its replicas to 1 and make the others Workers"
 	// +required
@@ -86,7 +86,7 @@ type PyTorchJobSpec struct {
 	NprocPerNode *string `json:"nprocPerNode,omitempty"`
 }
 
-// ElasticPolicy says between which numbers of Workers the job can run, and how they meet.
+// ElasticPolicy is the range of the number of Workers, and their rendezvous.
 // +kubebuilder:validation:XValidation:rule="!has(self.minReplicas) || !has(self.maxReplicas) || self.minReplicas <= self.maxReplicas",message="minReplicas is more than maxReplicas: lower the one or raise the other"
 type ElasticPolicy struct {
 	// minReplicas is the smallest number of Workers the job can run with. Defaults to the Worker replicas, or to maxReplicas if that is
@@ -115,7 +115,7 @@ type ElasticPolicy struct {
 	// +optional
 	RDZVHost *string `json:"rdzvHost,omitempty"`
 
-	// rdzvId tells this rendezvous from others on the same host. Defaults to the UID of the job.
+	// rdzvId distinguishes this rendezvous from others on the same host. Defaults to the UID of the job.
 	// +optional
 	RDZVID *string `json:"rdzvId,omitempty"`
 
@@ -124,7 +124,7 @@ type ElasticPolicy struct {
 	// +optional
 	RDZVConf []RDZVConf `json:"rdzvConf,omitempty"`
 
-	// standalone makes each pod a rendezvous of its own, for jobs of a single pod; the other rdzv fields are then ignored. Defaults to
+	// standalone gives each pod its own rendezvous, for jobs of a single pod; the other rdzv fields are then ignored. Defaults to
 	// false.
 	// +optional
 	Standalone *bool `json:"standalone,omitempty"`
@@ -136,12 +136,12 @@ type ElasticPolicy struct {
 	NProcPerNode *int32 `json:"nProcPerNode,omitempty"`
 
 	// maxRestarts is how often torchrun restarts the processes within its pod before the pod fails. Defaults to 30, because each Worker
-	// that comes or goes may cost the others one. It is apart from backoffLimit, which counts restarts of replicas.
+	// that joins or leaves may use up one in every other pod. It is independent of backoffLimit, which counts restarts of replicas.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	MaxRestarts *int32 `json:"maxRestarts,omitempty"`
 
-	// metrics is what an autoscaler should aim at. The job then gets a HorizontalPodAutoscaler between minReplicas and maxReplicas.
+	// metrics are the targets of an autoscaler. If set, the job gets a HorizontalPodAutoscaler between minReplicas and maxReplicas.
 	// Unset or empty means none.
 	// +optional
 	Metrics []autoscalingv2.MetricSpec `json:"metrics,omitempty"`
@@ -152,11 +152,11 @@ type ElasticPolicy struct {
 type RDZVBackend string
 
 const (
-	// RDZVBackendC10D meets in a store that the first Worker holds.
+	// RDZVBackendC10D uses a store that the first Worker holds.
 	RDZVBackendC10D RDZVBackend = "c10d"
-	// RDZVBackendETCD meets in an etcd, by its old protocol.
+	// RDZVBackendETCD uses an etcd server, by its old protocol.
 	RDZVBackendETCD RDZVBackend = "etcd"
-	// RDZVBackendETCDV2 meets in an etcd, by torch's newer implementation.
+	// RDZVBackendETCDV2 uses an etcd server, by torch's newer implementation.
 	RDZVBackendETCDV2 RDZVBackend = "etcd-v2"
 )
 
@@ -199,12 +199,12 @@ func (job *PyTorchJob) SetDefaults() {
 	}
 }
 
-// setsProcesses tells whether the processes of each pod are counted in their old place.
+// setsProcesses reports whether the deprecated field sets the number of processes of each pod.
 func (elastic *ElasticPolicy) setsProcesses() bool {
 	return elastic != nil && elastic.NProcPerNode != nil && *elastic.NProcPerNode > 0
 }
 
-// setDefaults lets the range of an elastic job include the number of Workers it starts with, so that it can start.
+// setDefaults makes the range of an elastic job include the number of Workers it starts with. Otherwise it could never start.
 func (elastic *ElasticPolicy) setDefaults(workers int32) {
 	lowest, highest := workers, workers
 	if elastic.MinReplicas != nil {

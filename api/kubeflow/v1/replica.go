@@ -7,7 +7,7 @@ import (
 // ReplicaType is the name of a role: Master or Worker in a PyTorchJob; Chief, Master, PS, Worker or Evaluator in a TFJob.
 type ReplicaType string
 
-// RestartPolicy says what happens when a replica ends badly.
+// RestartPolicy says what happens when a replica fails.
 // +kubebuilder:validation:Enum=Always;OnFailure;Never;ExitCode
 type RestartPolicy string
 
@@ -36,7 +36,7 @@ type ReplicaSpec struct {
 	// +optional
 	Template corev1.PodTemplateSpec `json:"template,omitzero"`
 
-	// restartPolicy says what happens when a replica ends badly: OnFailure and Always restart it, Never fails the job, ExitCode
+	// restartPolicy says what happens when a replica fails: OnFailure and Always restart it, Never fails the job, ExitCode
 	// restarts it after exit codes 128 to 255 and fails the job after 1 to 127. Defaults to OnFailure in a PyTorchJob and to Never in a
 	// TFJob. It may be changed at any time.
 	// +optional

@@ -33,7 +33,7 @@ type JobStatus struct {
 	RunStatus `json:",inline"`
 }
 
-// RunStatus is what our engine adds to the status of every kind: how far the job is, and what it must not forget.
+// RunStatus is what our engine adds to the status of every kind: the progress of the job, and what the engine must remember.
 type RunStatus struct {
 	// observedGeneration is the metadata.generation this status was decided on. A smaller one means that the last edit of the job has
 	// not been seen yet.
@@ -48,11 +48,11 @@ type RunStatus struct {
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// attempt is the number of the present attempt, from 0. It rises when everyone is restarted together.
+	// attempt is the number of the current attempt, from 0. It rises when all replicas are restarted together.
 	// +optional
 	Attempt int32 `json:"attempt"`
 
-	// restarts is how often the job, or one of its replicas, was started again for whatever reason: retries and disruptions together.
+	// restarts is how often the job, or one of its replicas, was restarted for any reason: retries and disruptions together.
 	// +optional
 	Restarts int32 `json:"restarts"`
 
@@ -64,16 +64,16 @@ type RunStatus struct {
 	// +optional
 	Disruptions int32 `json:"disruptions"`
 
-	// lastFailure is the last replica that ended badly, kept when its pod is gone.
+	// lastFailure is the last failure of a replica. It is kept when the pod is gone.
 	// +optional
 	LastFailure *ReplicaFailure `json:"lastFailure,omitempty"`
 
-	// attempts is the last ten attempts, oldest first, the present one included.
+	// attempts are the last ten attempts, oldest first, including the current one.
 	// +kubebuilder:validation:MaxItems=10
 	// +optional
 	Attempts []Attempt `json:"attempts,omitempty"`
 
-	// notBefore is the earliest moment at which the present attempt may start. Unset means at once.
+	// notBefore is the earliest moment at which the current attempt may start. Unset means at once.
 	// +optional
 	NotBefore *metav1.Time `json:"notBefore,omitempty"`
 
@@ -81,8 +81,8 @@ type RunStatus struct {
 	// +optional
 	FinishingSince *metav1.Time `json:"finishingSince,omitempty"`
 
-	// records is what the job remembers of the replicas of the present attempt that did not simply run. It is how a failure is counted
-	// exactly once.
+	// records has an entry for each replica of the current attempt that failed or was replaced. With them a failure is counted exactly
+	// once.
 	// +optional
 	Records []ReplicaRecord `json:"records,omitempty"`
 }
@@ -93,11 +93,11 @@ type ReplicaStatus struct {
 	// +optional
 	Active int32 `json:"active,omitempty"`
 
-	// succeeded is how many pods ended well.
+	// succeeded is how many pods succeeded.
 	// +optional
 	Succeeded int32 `json:"succeeded,omitempty"`
 
-	// failed is how many pods ended badly.
+	// failed is how many pods failed.
 	// +optional
 	Failed int32 `json:"failed,omitempty"`
 
@@ -109,16 +109,16 @@ type ReplicaStatus struct {
 	// +optional
 	Selector string `json:"selector,omitempty"`
 
-	// replicas is how many replicas the present attempt was told to have.
+	// replicas is the number of replicas with which the current attempt was started.
 	// +optional
 	Replicas int32 `json:"replicas,omitempty"`
 
-	// startedIndexes is the replicas whose training was seen to run in their present pod, as numbers and ranges: "0,3-5". One of them
-	// without a pod was deleted by somebody.
+	// startedIndexes are the replicas whose training has run in their current pod, as numbers and ranges: "0,3-5". If one of them has
+	// no pod, somebody deleted it.
 	// +optional
 	StartedIndexes string `json:"startedIndexes,omitempty"`
 
-	// completedIndexes is the replicas that succeeded in the present attempt and are not run again, as numbers and ranges: "0,3-5".
+	// completedIndexes are the replicas that succeeded in the current attempt and are not run again, as numbers and ranges: "0,3-5".
 	// +optional
 	CompletedIndexes string `json:"completedIndexes,omitempty"`
 }
@@ -134,7 +134,7 @@ const (
 	FailureDisruption FailureClass = "Disruption"
 )
 
-// ReplicaFailure tells how a replica ended badly.
+// ReplicaFailure describes the failure of a replica.
 type ReplicaFailure struct {
 	// replica is the role and index in lower case, e.g. worker-3.
 	// +optional
@@ -152,11 +152,11 @@ type ReplicaFailure struct {
 	// +optional
 	Class FailureClass `json:"class,omitempty"`
 
-	// exitCode is the exit code of the training container. Unset when it left none.
+	// exitCode is the exit code of the training container. Unset if there is none.
 	// +optional
 	ExitCode *int32 `json:"exitCode,omitempty"`
 
-	// signal is the signal that ended the training container. Unset when it was none.
+	// signal is the signal that ended the training container. Unset if there was none.
 	// +optional
 	Signal *int32 `json:"signal,omitempty"`
 
@@ -164,7 +164,7 @@ type ReplicaFailure struct {
 	// +optional
 	Reason string `json:"reason,omitempty"`
 
-	// message is the last of what the container or Kubernetes said.
+	// message is the end of the container's termination message or log, or Kubernetes' message.
 	// +optional
 	Message string `json:"message,omitempty"`
 
@@ -182,20 +182,20 @@ type Attempt struct {
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 
-	// endTime is when the attempt ended. Unset for the present one.
+	// endTime is when the attempt ended. Unset for the current one.
 	// +optional
 	EndTime *metav1.Time `json:"endTime,omitempty"`
 
-	// reason is a word for what ended the attempt, e.g. Succeeded, Restarted or DeadlineExceeded. Empty for the present one.
+	// reason is a word for what ended the attempt, e.g. Succeeded, Restarted or DeadlineExceeded. Empty for the current one.
 	// +optional
 	Reason string `json:"reason,omitempty"`
 
-	// why is one sentence on what ended the attempt. Empty for the present one.
+	// why is one sentence on what ended the attempt. Empty for the current one.
 	// +optional
 	Why string `json:"why,omitempty"`
 }
 
-// ReplicaRecord is what a job remembers of one replica so that each of its failures is counted exactly once.
+// ReplicaRecord is what the engine must remember about one replica, so that it counts each of its failures exactly once.
 type ReplicaRecord struct {
 	// role is the role of the replica.
 	Role ReplicaType `json:"role"`
@@ -203,15 +203,15 @@ type ReplicaRecord struct {
 	// index is the index of the replica within its role, from 0.
 	Index int32 `json:"index"`
 
-	// pod is the UID of the pod this record speaks of. Empty for one that nobody has seen go.
+	// pod is the UID of the pod that this record is about. Empty for a pod that vanished unseen.
 	// +optional
 	Pod types.UID `json:"pod,omitempty"`
 
-	// failures is how many failures of that pod's containers, which the kubelet restarts in place, are counted.
+	// failures is how many failures of that pod's containers have been counted; the kubelet restarts these in place.
 	// +optional
 	Failures int32 `json:"failures,omitempty"`
 
-	// settled is true when the end of that pod itself is accounted for.
+	// settled is true when the end of that pod itself has been handled.
 	// +optional
 	Settled bool `json:"settled,omitempty"`
 
@@ -223,7 +223,7 @@ type ReplicaRecord struct {
 	// +optional
 	NotBefore *metav1.Time `json:"notBefore,omitempty"`
 
-	// lost is true when the replica is not replaced and the elastic job goes on without it.
+	// lost is true when the replica is not replaced and the elastic job continues without it.
 	// +optional
 	Lost bool `json:"lost,omitempty"`
 }

@@ -21,7 +21,7 @@ const (
 	TFContainer = "tensorflow"
 	// TFPortName is the name of the training container's port that the others connect to.
 	TFPortName = "tfjob-port"
-	// TFPort is that port's number where the template names none.
+	// TFPort is that port's number if the template names none.
 	TFPort int32 = 2222
 )
 
@@ -78,14 +78,14 @@ type TFJobSpec struct {
 	// letter case. The numbers of replicas may be changed while the job runs.
 	// +kubebuilder:validation:MaxProperties=16
 	// +kubebuilder:validation:XValidation:rule="self.all(role, role.lowerAscii() in ['chief', 'master', 'ps', 'worker', 'evaluator'])",messageExpression="'unknown role ' + self.filter(role, !(role.lowerAscii() in ['chief', 'master', 'ps', 'worker', 'evaluator']))[0] + ': use Chief, Master, PS, Worker or Evaluator'"
-	// +kubebuilder:validation:XValidation:rule="['chief', 'master', 'ps', 'worker', 'evaluator'].all(name, self.filter(role, role.lowerAscii() == name).size() <= 1)",message="a role is there twice, in different letter case: keep one of them"
+	// +kubebuilder:validation:XValidation:rule="['chief', 'master', 'ps', 'worker', 'evaluator'].all(name, self.filter(role, role.lowerAscii() == name).size() <= 1)",message="a role is set twice, in different letter case: keep one of them"
 	// +kubebuilder:validation:XValidation:rule="self.exists(role, role.lowerAscii() in ['chief', 'master', 'worker'] && self[role].?replicas.orValue(1) > 0)",message="the job has no replica whose end could end it: add a Chief, a Master or a Worker with replicas of at least 1"
 	// +kubebuilder:validation:XValidation:rule="self.filter(role, role.lowerAscii() in ['chief', 'master']).map(role, self[role].?replicas.orValue(1)).sum() <= 1",message="a TFJob has at most one Chief or Master together: set the replicas of one to 1, remove the other, and make the others Workers"
 	// +required
 	TFReplicaSpecs map[ReplicaType]*ReplicaSpec `json:"tfReplicaSpecs"`
 
-	// enableDynamicWorker tells each Worker only of itself, the Chief or Master and the parameter servers, so that the number of Workers
-	// can change while the job runs. Defaults to false.
+	// enableDynamicWorker puts only the Worker itself, the Chief or Master and the parameter servers into a Worker's TF_CONFIG, so that the
+	// number of Workers can change while the job runs. Defaults to false.
 	// +optional
 	EnableDynamicWorker bool `json:"enableDynamicWorker,omitempty"`
 }

@@ -4,27 +4,27 @@ package v1alpha1
 const (
 	// LabelFramework on a runtime names what it trains with, e.g. torch. The Kubeflow SDK lists only runtimes that have it.
 	LabelFramework = "trainer.kubeflow.org/framework"
-	// LabelAncestorStep on the Job template of a step tells which part of a TrainJob it takes: one of the steps below.
+	// LabelAncestorStep on the Job template of a step says which part of a TrainJob applies to it: one of the steps below.
 	LabelAncestorStep = "trainer.kubeflow.org/trainjob-ancestor-step"
 )
 
-// The steps that a TrainJob speaks of.
+// The steps that a TrainJob can refer to.
 const (
 	// StepTrainer is the training itself.
 	StepTrainer = "trainer"
-	// StepDataset fetches the dataset before.
+	// StepDataset fetches the dataset before the training.
 	StepDataset = "dataset-initializer"
-	// StepModel fetches the model before.
+	// StepModel fetches the model before the training.
 	StepModel = "model-initializer"
 )
 
-// Names that Trainer gives to what a TrainJob speaks of.
+// Names that Trainer uses in the pods of a TrainJob.
 const (
 	// ContainerNode is the container that trains. Those of the initializers are named as their steps.
 	ContainerNode = "node"
 	// EnvStorageURI tells an initializer where its data is.
 	EnvStorageURI = "STORAGE_URI"
-	// TorchPort is where torch's processes meet.
+	// TorchPort is the port of torch's rendezvous.
 	TorchPort int32 = 29500
 )
 

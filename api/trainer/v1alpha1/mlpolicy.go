@@ -4,11 +4,11 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 )
 
-// MLPolicy says how many pods train and how they are told of each other. At most one framework is named.
+// MLPolicy says how many pods train and how they find each other. It names at most one framework.
 // +kubebuilder:validation:XValidation:rule="[has(self.torch), has(self.mpi), has(self.flux), has(self.jax), has(self.xgboost)].filter(named, named).size() <= 1",message="mlPolicy names several frameworks: keep one of torch, mpi, flux, jax and xgboost"
 // +kubebuilder:validation:XValidation:rule="!has(self.numNodes) || !has(self.torch) || !has(self.torch.elasticPolicy)",message="numNodes and torch.elasticPolicy exclude each other: remove numNodes, the number of nodes is between minNodes and maxNodes"
 type MLPolicy struct {
-	// numNodes is how many pods train, where the job does not say so itself. Defaults to 1.
+	// numNodes is how many pods train, if the job does not set it. Defaults to 1.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	NumNodes *int32 `json:"numNodes,omitempty"`
@@ -16,36 +16,36 @@ type MLPolicy struct {
 	MLPolicySource `json:",inline"`
 }
 
-// MLPolicySource is the framework. Without one the pods are told nothing.
+// MLPolicySource is the framework. Without one the pods get no environment variables.
 type MLPolicySource struct {
-	// torch tells the pods of each other as torchrun wants it.
+	// torch sets the environment variables of torchrun.
 	// +optional
 	Torch *TorchMLPolicySource `json:"torch,omitempty"`
 
-	// mpi lets a launcher start the processes by mpirun. It is not served yet.
+	// mpi lets a launcher start the processes by mpirun. It is not supported yet.
 	// +optional
 	MPI *MPIMLPolicySource `json:"mpi,omitempty"`
 
-	// flux lets Flux start the processes. It is not served yet.
+	// flux lets Flux start the processes. It is not supported yet.
 	// +optional
 	Flux *FluxMLPolicySource `json:"flux,omitempty"`
 
-	// jax tells the pods of each other as JAX wants it. It is not served yet.
+	// jax sets the environment variables of JAX. It is not supported yet.
 	// +optional
 	JAX *JAXMLPolicySource `json:"jax,omitempty"`
 
-	// xgboost tells the pods of each other as XGBoost wants it. It is not served yet.
+	// xgboost sets the environment variables of XGBoost. It is not supported yet.
 	// +optional
 	XGBoost *XGBoostMLPolicySource `json:"xgboost,omitempty"`
 }
 
-// TorchMLPolicySource is how torch trains.
+// TorchMLPolicySource configures torch.
 type TorchMLPolicySource struct {
 	// elasticPolicy lets the number of nodes change while the job runs. Unset means a fixed number.
 	// +optional
 	ElasticPolicy *TorchElasticPolicy `json:"elasticPolicy,omitempty"`
 
-	// envInjection is further containers that are told what the container node is told.
+	// envInjection names further containers that get the environment variables of the container node.
 	// +optional
 	EnvInjection *EnvInjection `json:"envInjection,omitempty"`
 }
@@ -56,7 +56,7 @@ type TorchMLPolicySource struct {
 type TorchElasticPolicy struct {
 	// maxRestarts is how many times the training job can be restarted. This value is inserted into the --max-restarts argument of
 	// torchrun and is the limit of the job's own restarts too. Unset means 30 for torchrun, which needs one
-	// whenever a node comes or goes, and the runtime's limit for the job.
+	// whenever a node joins or leaves, and the runtime's limit for the job.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	MaxRestarts *int32 `json:"maxRestarts,omitempty"`
@@ -79,9 +79,9 @@ type TorchElasticPolicy struct {
 	Metrics []autoscalingv2.MetricSpec `json:"metrics,omitempty"`
 }
 
-// EnvInjection is further containers that are told what the container node is told.
+// EnvInjection names further containers that get the environment variables of the container node.
 type EnvInjection struct {
-	// targets is those containers, by step.
+	// targets are those containers, by step.
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=map
 	// +listMapKey=jobName
@@ -89,18 +89,18 @@ type EnvInjection struct {
 	Targets []EnvInjectionTarget `json:"targets,omitempty"`
 }
 
-// EnvInjectionTarget is containers of one step.
+// EnvInjectionTarget names containers of one step.
 type EnvInjectionTarget struct {
 	// jobName is the step's name.
 	// +kubebuilder:validation:MaxLength=63
 	// +required
 	JobName string `json:"jobName,omitempty"`
 
-	// containerNames is the containers' names.
+	// containerNames are the containers' names.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MaxLength=63
-	// +kubebuilder:validation:XValidation:rule="!self.exists(name, name == 'node')",message="the container node is told anyway: remove it"
+	// +kubebuilder:validation:XValidation:rule="!self.exists(name, name == 'node')",message="the container node always gets these variables: remove it"
 	// +listType=set
 	// +required
 	ContainerNames []string `json:"containerNames,omitempty"`
@@ -110,7 +110,7 @@ type EnvInjectionTarget struct {
 // +kubebuilder:validation:Enum=OpenMPI;""
 type MPIImplementation string
 
-// MPIMLPolicySource is how MPI trains.
+// MPIMLPolicySource configures MPI.
 type MPIMLPolicySource struct {
 	// numProcPerNode is how many processes run in each pod. Defaults to 1.
 	// +kubebuilder:default=1
@@ -133,7 +133,7 @@ type MPIMLPolicySource struct {
 	RunLauncherAsNode *bool `json:"runLauncherAsNode,omitempty"`
 }
 
-// FluxMLPolicySource is how Flux trains.
+// FluxMLPolicySource configures Flux.
 type FluxMLPolicySource struct {
 	// numProcPerNode is how many processes run in each pod. Defaults to 1.
 	// +kubebuilder:default=1
@@ -142,8 +142,8 @@ type FluxMLPolicySource struct {
 	NumProcPerNode *int32 `json:"numProcPerNode,omitempty"`
 }
 
-// JAXMLPolicySource is how JAX trains. There is nothing to set.
+// JAXMLPolicySource configures JAX. There is nothing to set.
 type JAXMLPolicySource struct{}
 
-// XGBoostMLPolicySource is how XGBoost trains. There is nothing to set.
+// XGBoostMLPolicySource configures XGBoost. There is nothing to set.
 type XGBoostMLPolicySource struct{}

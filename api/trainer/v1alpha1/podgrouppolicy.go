@@ -1,6 +1,6 @@
 package v1alpha1
 
-// PodGroupPolicy asks for a gang scheduler, one of two. It is not served yet.
+// PodGroupPolicy selects one of two gang schedulers. It is not supported yet.
 // +kubebuilder:validation:XValidation:rule="!has(self.coscheduling) || !has(self.volcano)",message="podGroupPolicy names two schedulers: keep coscheduling or volcano"
 type PodGroupPolicy struct {
 	// coscheduling is the scheduler plugin of that name.
@@ -12,7 +12,7 @@ type PodGroupPolicy struct {
 	Volcano *VolcanoPodGroupPolicySource `json:"volcano,omitempty"`
 }
 
-// CoschedulingPodGroupPolicySource is what the plugin should know.
+// CoschedulingPodGroupPolicySource configures the plugin.
 type CoschedulingPodGroupPolicySource struct {
 	// scheduleTimeoutSeconds is how long the scheduler may try to place the gang. Defaults to 60.
 	// +kubebuilder:default=60
@@ -20,14 +20,14 @@ type CoschedulingPodGroupPolicySource struct {
 	ScheduleTimeoutSeconds *int32 `json:"scheduleTimeoutSeconds,omitempty"`
 }
 
-// VolcanoPodGroupPolicySource is what Volcano should know.
+// VolcanoPodGroupPolicySource configures Volcano.
 type VolcanoPodGroupPolicySource struct {
-	// networkTopology is how close to each other the pods are to be.
+	// networkTopology is how close to each other the pods must be placed.
 	// +optional
 	NetworkTopology *NetworkTopology `json:"networkTopology,omitempty"`
 }
 
-// NetworkTopology is how close to each other the pods are to be.
+// NetworkTopology is how close to each other the pods must be placed.
 type NetworkTopology struct {
 	// mode is hard, which must be met, or soft.
 	// +kubebuilder:validation:Enum=hard;soft

@@ -20,8 +20,8 @@ func named(name string, lines string, more ...string) string {
 		strings.Join(append([]string{lines}, more...), "\n  "))
 }
 
-// blueprint is a runtime whose one step trains, with these lines of spec.
-func blueprint(lines ...string) string {
+// runtimeWith is a runtime whose one step trains, with these lines of spec.
+func runtimeWith(lines ...string) string {
 	step := "template: {spec: {replicatedJobs: [{name: node, template: {metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}, " +
 		"spec: {template: {spec: {containers: [{name: node, image: torch}]}}}}}]}}"
 	return "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: ClusterTrainingRuntime\nmetadata: {name: torch}\nspec:\n  " +
@@ -76,33 +76,33 @@ func TestRefusalsSayWhatToDo(t *testing.T) {
 		{"a runtime without a spec", "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainingRuntime\nmetadata: {name: a}", "spec: Required value"},
 		{"an empty runtime", "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainingRuntime\nmetadata: {name: a}\nspec: {}",
 			"spec: Invalid value: 0: spec in body should have at least 1 properties"},
-		{"two frameworks", blueprint("mlPolicy: {torch: {}, jax: {}}"),
+		{"two frameworks", runtimeWith("mlPolicy: {torch: {}, jax: {}}"),
 			"spec.mlPolicy: Invalid value: mlPolicy names several frameworks: keep one of torch, mpi, flux, jax and xgboost"},
-		{"no nodes in a runtime", blueprint("mlPolicy: {numNodes: 0}"),
+		{"no nodes in a runtime", runtimeWith("mlPolicy: {numNodes: 0}"),
 			"spec.mlPolicy.numNodes: Invalid value: 0: spec.mlPolicy.numNodes in body should be greater than or equal to 1"},
-		{"a fixed number of elastic nodes", blueprint("mlPolicy: {numNodes: 2, torch: {elasticPolicy: {minNodes: 1, maxNodes: 4}}}"),
+		{"a fixed number of elastic nodes", runtimeWith("mlPolicy: {numNodes: 2, torch: {elasticPolicy: {minNodes: 1, maxNodes: 4}}}"),
 			"spec.mlPolicy: Invalid value: numNodes and torch.elasticPolicy exclude each other: remove numNodes, the number of nodes is between minNodes and maxNodes"},
-		{"min above max", blueprint("mlPolicy: {torch: {elasticPolicy: {minNodes: 4, maxNodes: 2}}}"),
+		{"min above max", runtimeWith("mlPolicy: {torch: {elasticPolicy: {minNodes: 4, maxNodes: 2}}}"),
 			"spec.mlPolicy.torch.elasticPolicy: Invalid value: minNodes is more than maxNodes: lower the one or raise the other"},
-		{"min below 1", blueprint("mlPolicy: {torch: {elasticPolicy: {minNodes: 0}}}"),
+		{"min below 1", runtimeWith("mlPolicy: {torch: {elasticPolicy: {minNodes: 0}}}"),
 			"spec.mlPolicy.torch.elasticPolicy.minNodes: Invalid value: 0: spec.mlPolicy.torch.elasticPolicy.minNodes in body should be greater than or equal to 1"},
-		{"negative restarts", blueprint("mlPolicy: {torch: {elasticPolicy: {minNodes: 1, maxRestarts: -1}}}"),
+		{"negative restarts", runtimeWith("mlPolicy: {torch: {elasticPolicy: {minNodes: 1, maxRestarts: -1}}}"),
 			"spec.mlPolicy.torch.elasticPolicy.maxRestarts: Invalid value: -1: spec.mlPolicy.torch.elasticPolicy.maxRestarts in body should be greater than or equal to 0"},
-		{"node among the further containers", blueprint("mlPolicy: {torch: {envInjection: {targets: [{jobName: a, containerNames: [node]}]}}}"),
-			"spec.mlPolicy.torch.envInjection.targets[0].containerNames: Invalid value: the container node is told anyway: remove it"},
-		{"unknown MPI", blueprint("mlPolicy: {mpi: {mpiImplementation: Intel}}"),
+		{"node among the further containers", runtimeWith("mlPolicy: {torch: {envInjection: {targets: [{jobName: a, containerNames: [node]}]}}}"),
+			"spec.mlPolicy.torch.envInjection.targets[0].containerNames: Invalid value: the container node always gets these variables: remove it"},
+		{"unknown MPI", runtimeWith("mlPolicy: {mpi: {mpiImplementation: Intel}}"),
 			`spec.mlPolicy.mpi.mpiImplementation: Unsupported value: "Intel": supported values: "OpenMPI", ""`},
-		{"no Flux processes", blueprint("mlPolicy: {flux: {numProcPerNode: 0}}"),
+		{"no Flux processes", runtimeWith("mlPolicy: {flux: {numProcPerNode: 0}}"),
 			"spec.mlPolicy.flux.numProcPerNode: Invalid value: 0: spec.mlPolicy.flux.numProcPerNode in body should be greater than or equal to 1"},
-		{"two gang schedulers", blueprint("podGroupPolicy: {coscheduling: {}, volcano: {}}"),
+		{"two gang schedulers", runtimeWith("podGroupPolicy: {coscheduling: {}, volcano: {}}"),
 			"spec.podGroupPolicy: Invalid value: podGroupPolicy names two schedulers: keep coscheduling or volcano"},
-		{"unknown cleanPodPolicy", blueprint("runPolicy: {cleanPodPolicy: Sometimes}"),
+		{"unknown cleanPodPolicy", runtimeWith("runPolicy: {cleanPodPolicy: Sometimes}"),
 			`spec.runPolicy.cleanPodPolicy: Unsupported value: "Sometimes": supported values: "None", "Running", "All"`},
-		{"negative backoffLimit", blueprint("runPolicy: {backoffLimit: -1}"),
+		{"negative backoffLimit", runtimeWith("runPolicy: {backoffLimit: -1}"),
 			"spec.runPolicy.backoffLimit: Invalid value: -1: spec.runPolicy.backoffLimit in body should be greater than or equal to 0"},
-		{"a step of many Jobs", strings.Replace(blueprint(), "{name: node, template", "{name: node, replicas: 2, template", 1),
+		{"a step of many Jobs", strings.Replace(runtimeWith(), "{name: node, template", "{name: node, replicas: 2, template", 1),
 			"spec.template: Invalid value: a step is one Job: leave out replicas, and set mlPolicy.numNodes for the number of pods that train"},
-		{"a dependency on nothing in particular", strings.Replace(blueprint(), "{name: node, template", "{name: node, dependsOn: [{name: a, status: Started}], template", 1),
+		{"a dependency on nothing in particular", strings.Replace(runtimeWith(), "{name: node, template", "{name: node, dependsOn: [{name: a, status: Started}], template", 1),
 			`spec.template.spec.replicatedJobs[0].dependsOn[0].status: Unsupported value: "Started": supported values: "Ready", "Complete"`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -124,10 +124,10 @@ func TestAcceptedAsItIs(t *testing.T) {
 			"tolerations: [{key: gpu}], nodeSelector: {a: b}, schedulingGates: [{name: g}], imagePullSecrets: [{name: s}], terminationGracePeriodSeconds: 0, securityContext: {runAsUser: 1}}")},
 		{"left to MultiKueue", job("managedBy: kueue.x-k8s.io/multikueue")},
 		{"gone at once", job("ttlSecondsAfterFinished: 0", "activeDeadlineSeconds: 1")},
-		{"a runtime without a framework", blueprint()},
-		{"an elastic runtime", blueprint("mlPolicy: {torch: {elasticPolicy: {minNodes: 1, maxNodes: 4, maxRestarts: 0, metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 80}}}]}}}")},
-		{"an elastic runtime without bounds", blueprint("mlPolicy: {torch: {elasticPolicy: {maxRestarts: 1}}}")},
-		{"a runtime with a whole policy", blueprint("runPolicy: {cleanPodPolicy: All, ttlSecondsAfterFinished: 0, activeDeadlineSeconds: 1, backoffLimit: 0}")},
+		{"a runtime without a framework", runtimeWith()},
+		{"an elastic runtime", runtimeWith("mlPolicy: {torch: {elasticPolicy: {minNodes: 1, maxNodes: 4, maxRestarts: 0, metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 80}}}]}}}")},
+		{"an elastic runtime without bounds", runtimeWith("mlPolicy: {torch: {elasticPolicy: {maxRestarts: 1}}}")},
+		{"a runtime with a whole policy", runtimeWith("runPolicy: {cleanPodPolicy: All, ttlSecondsAfterFinished: 0, activeDeadlineSeconds: 1, backoffLimit: 0}")},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			dropped, refusals := admission.Admit(t, admission.Parse(t, row.manifest), nil)
@@ -139,46 +139,46 @@ func TestAcceptedAsItIs(t *testing.T) {
 }
 
 func TestEdits(t *testing.T) {
-	const frozen = "of trainer only numNodes can be changed: create the job anew"
+	const frozen = "only numNodes of trainer can be changed: create a new job"
 	suspended := "runtimePatches can only be changed while the job is suspended: set suspend to true with the change, and to false after it"
 	for _, row := range []struct{ name, before, after, refusal string }{
 		{"suspended", job(), job("suspend: true"), ""},
 		{"scaled", job("trainer: {image: a, numNodes: 1}"), job("trainer: {image: a, numNodes: 3}"), ""},
 		{"scaled from the runtime's number", job(), job("trainer: {numNodes: 3}"), ""},
 		{"back to the runtime's number", job("trainer: {numNodes: 3}"), job(), ""},
-		{"another runtime", job(), named("mnist", "runtimeRef: {name: other}"), "spec.runtimeRef: Invalid value: runtimeRef cannot be changed: create the job anew"},
-		{"another image", job("trainer: {image: a}"), job("trainer: {image: b}"), `spec.trainer.image: Invalid value: "b": image cannot be changed: create the job anew`},
-		{"another command", job("trainer: {command: [a]}"), job("trainer: {command: [b]}"), "spec.trainer.command: Invalid value: command cannot be changed: create the job anew"},
-		{"other arguments", job("trainer: {args: [a]}"), job("trainer: {args: [a, b]}"), "spec.trainer.args: Invalid value: args cannot be changed: create the job anew"},
+		{"another runtime", job(), named("mnist", "runtimeRef: {name: other}"), "spec.runtimeRef: Invalid value: runtimeRef cannot be changed: create a new job"},
+		{"another image", job("trainer: {image: a}"), job("trainer: {image: b}"), `spec.trainer.image: Invalid value: "b": image cannot be changed: create a new job`},
+		{"another command", job("trainer: {command: [a]}"), job("trainer: {command: [b]}"), "spec.trainer.command: Invalid value: command cannot be changed: create a new job"},
+		{"other arguments", job("trainer: {args: [a]}"), job("trainer: {args: [a, b]}"), "spec.trainer.args: Invalid value: args cannot be changed: create a new job"},
 		{"another environment", job("trainer: {env: [{name: A, value: a}]}"), job("trainer: {env: [{name: A, value: b}]}"),
-			"spec.trainer.env: Invalid value: env cannot be changed: create the job anew"},
+			"spec.trainer.env: Invalid value: env cannot be changed: create a new job"},
 		{"other resources", job("trainer: {resourcesPerNode: {limits: {cpu: 1}}}"), job("trainer: {resourcesPerNode: {limits: {cpu: 2}}}"),
-			"spec.trainer.resourcesPerNode: Invalid value: resourcesPerNode cannot be changed: create the job anew"},
+			"spec.trainer.resourcesPerNode: Invalid value: resourcesPerNode cannot be changed: create a new job"},
 		{"more processes", job("trainer: {numProcPerNode: 1}"), job("trainer: {numProcPerNode: 2}"),
-			"spec.trainer.numProcPerNode: Invalid value: 2: numProcPerNode cannot be changed: create the job anew"},
+			"spec.trainer.numProcPerNode: Invalid value: 2: numProcPerNode cannot be changed: create a new job"},
 		{"an image where there was none", job("trainer: {numNodes: 1}"), job("trainer: {numNodes: 1, image: a}"), "spec.trainer: Invalid value: " + frozen},
 		{"a trainer where there was none", job(), job("trainer: {command: [a]}"), "spec.trainer: Invalid value: " + frozen},
 		{"no trainer any more", job("trainer: {env: [{name: A, value: a}]}"), job(), "spec.trainer: Invalid value: " + frozen},
 		{"another dataset", job("initializer: {dataset: {storageUri: 'a://b'}}"), job("initializer: {dataset: {storageUri: 'a://c'}}"),
-			"spec.initializer: Invalid value: initializer cannot be changed: create the job anew"},
+			"spec.initializer: Invalid value: initializer cannot be changed: create a new job"},
 		{"a dataset where there was none", job(), job("initializer: {dataset: {storageUri: 'a://c'}}"),
-			"spec.initializer: Invalid value: initializer cannot be changed: create the job anew"},
+			"spec.initializer: Invalid value: initializer cannot be changed: create a new job"},
 		{"another deadline", job("activeDeadlineSeconds: 1"), job("activeDeadlineSeconds: 2"),
-			"spec.activeDeadlineSeconds: Invalid value: 2: activeDeadlineSeconds cannot be changed: create the job anew"},
+			"spec.activeDeadlineSeconds: Invalid value: 2: activeDeadlineSeconds cannot be changed: create a new job"},
 		{"a deadline where there was none", job(), job("activeDeadlineSeconds: 1"),
-			"spec.activeDeadlineSeconds: Invalid value: activeDeadlineSeconds cannot be changed: create the job anew"},
+			"spec.activeDeadlineSeconds: Invalid value: activeDeadlineSeconds cannot be changed: create a new job"},
 		{"no deadline any more", job("activeDeadlineSeconds: 1"), job(),
-			"spec.activeDeadlineSeconds: Invalid value: activeDeadlineSeconds cannot be changed: create the job anew"},
+			"spec.activeDeadlineSeconds: Invalid value: activeDeadlineSeconds cannot be changed: create a new job"},
 		{"another ttl", job("ttlSecondsAfterFinished: 1"), job("ttlSecondsAfterFinished: 2"), ""},
 		{"another manager", job("managedBy: kueue.x-k8s.io/multikueue"), job("managedBy: trainer.kubeflow.org/trainjob-controller"),
-			`spec.managedBy: Invalid value: "trainer.kubeflow.org/trainjob-controller": managedBy cannot be changed: create the job anew`},
+			`spec.managedBy: Invalid value: "trainer.kubeflow.org/trainjob-controller": managedBy cannot be changed: create a new job`},
 		{"a patch of a running job", job(), patch("{nodeSelector: {a: b}}"), "spec.runtimePatches: Invalid value: " + suspended},
 		{"another patch of a running job", patch("{nodeSelector: {a: b}}"), patch("{nodeSelector: {a: c}}"), "spec.runtimePatches: Invalid value: " + suspended},
 		{"a patch of a suspended job", job("suspend: true"), patch("{nodeSelector: {a: b}}", "suspend: true"), ""},
 		{"a patch as the job is let run", job("suspend: true"), patch("{nodeSelector: {a: b}}", "suspend: false"), ""},
-		{"a runtime's failure policy", blueprint(), strings.Replace(blueprint(), "{spec: {replicatedJobs", "{spec: {failurePolicy: {maxRestarts: 3}, replicatedJobs", 1), ""},
-		{"another failure policy", strings.Replace(blueprint(), "{spec: {replicatedJobs", "{spec: {failurePolicy: {maxRestarts: 3}, replicatedJobs", 1),
-			strings.Replace(blueprint(), "{spec: {replicatedJobs", "{spec: {failurePolicy: {maxRestarts: 4}, replicatedJobs", 1), ""},
+		{"a runtime's failure policy", runtimeWith(), strings.Replace(runtimeWith(), "{spec: {replicatedJobs", "{spec: {failurePolicy: {maxRestarts: 3}, replicatedJobs", 1), ""},
+		{"another failure policy", strings.Replace(runtimeWith(), "{spec: {replicatedJobs", "{spec: {failurePolicy: {maxRestarts: 3}, replicatedJobs", 1),
+			strings.Replace(runtimeWith(), "{spec: {replicatedJobs", "{spec: {failurePolicy: {maxRestarts: 4}, replicatedJobs", 1), ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			before := admission.Parse(t, row.before)
@@ -199,8 +199,8 @@ func TestEdits(t *testing.T) {
 
 func TestTyposAreSeen(t *testing.T) {
 	for manifest, want := range map[string]string{
-		strings.Replace(blueprint(), "image: torch", "imgae: torch", 1): "spec.template.spec.replicatedJobs[0].template.spec.template.spec.containers[0].imgae",
-		patch("{nodeSelectors: {a: b}}"):                                "spec.runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs[0].template.spec.template.spec.nodeSelectors",
+		strings.Replace(runtimeWith(), "image: torch", "imgae: torch", 1): "spec.template.spec.replicatedJobs[0].template.spec.template.spec.containers[0].imgae",
+		patch("{nodeSelectors: {a: b}}"):                                  "spec.runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs[0].template.spec.template.spec.nodeSelectors",
 	} {
 		dropped, _ := admission.Admit(t, admission.Parse(t, manifest), nil)
 		if diff := cmp.Diff([]string{want}, dropped); diff != "" {

@@ -42,11 +42,11 @@ type JobSetTemplatePatch struct {
 
 // MetadataPatch is labels and annotations.
 type MetadataPatch struct {
-	// labels is added to the labels there are.
+	// labels are added to the existing labels.
 	// +optional
 	Labels map[string]string `json:"labels,omitempty"`
 
-	// annotations is added to the annotations there are.
+	// annotations are added to the existing annotations.
 	// +optional
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
@@ -108,7 +108,7 @@ type PodSpecPatch struct {
 	// +optional
 	ServiceAccountName *string `json:"serviceAccountName,omitempty"`
 
-	// volumes is added to the volumes, in place of those of the same name.
+	// volumes are added to the volumes and replace those of the same name.
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=map
 	// +listMapKey=name
@@ -130,7 +130,7 @@ type PodSpecPatch struct {
 	// +optional
 	Containers []ContainerPatch `json:"containers,omitempty"`
 
-	// imagePullSecrets is added to the secrets by which images are pulled.
+	// imagePullSecrets are added to the secrets with which images are pulled.
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=map
 	// +listMapKey=name
@@ -146,7 +146,7 @@ type PodSpecPatch struct {
 	// +optional
 	TerminationGracePeriodSeconds *int64 `json:"terminationGracePeriodSeconds,omitempty"`
 
-	// nodeSelector is added to the labels a node must have.
+	// nodeSelector adds labels that a node must have.
 	// +optional
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
 
@@ -160,7 +160,7 @@ type PodSpecPatch struct {
 	// +optional
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 
-	// schedulingGates is added to what must be lifted before the pods are scheduled.
+	// schedulingGates adds gates that must be removed before the pods are scheduled.
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=map
 	// +listMapKey=name
@@ -175,14 +175,14 @@ type ContainerPatch struct {
 	// +required
 	Name string `json:"name,omitempty"`
 
-	// env is added to the container's environment, in place of variables of the same name.
+	// env is added to the container's environment and replaces variables of the same name.
 	// +kubebuilder:validation:MaxItems=128
 	// +listType=map
 	// +listMapKey=name
 	// +optional
 	Env []corev1.EnvVar `json:"env,omitempty"`
 
-	// volumeMounts is added to the container's mounts, in place of those at the same path.
+	// volumeMounts are added to the container's mounts and replace those at the same path.
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=map
 	// +listMapKey=mountPath

@@ -10,11 +10,11 @@ import (
 
 // The conditions of a TrainJob. A job that waits or runs has none: clients of Trainer read any other as not running.
 const (
-	// TrainJobSuspended says that the job is kept from running.
+	// TrainJobSuspended says that suspend is true, so the job does not run.
 	TrainJobSuspended = "Suspended"
-	// TrainJobComplete says that the job ended well.
+	// TrainJobComplete says that the job succeeded.
 	TrainJobComplete = "Complete"
-	// TrainJobFailed says that the job ended badly.
+	// TrainJobFailed says that the job failed.
 	TrainJobFailed = "Failed"
 )
 
@@ -35,11 +35,11 @@ type TrainJobStatus struct {
 	// +optional
 	JobsStatus []JobStatus `json:"jobsStatus,omitempty"`
 
-	// trainerStatus is what the training says of itself. It is not served yet.
+	// trainerStatus is what the training reports about itself. It is not supported yet.
 	// +optional
 	TrainerStatus *TrainerStatus `json:"trainerStatus,omitempty"`
 
-	// states says what is true of the job in the words that PyTorchJobs have: Created, Running, Restarting, Suspended, Succeeded,
+	// states are the conditions that a PyTorchJob has: Created, Running, Restarting, Suspended, Succeeded,
 	// Failed. The newest that is True is the last of the list.
 	// +optional
 	States []kubeflowv1.JobCondition `json:"states,omitempty"`
@@ -48,7 +48,7 @@ type TrainJobStatus struct {
 	// +optional
 	ReplicaStatuses map[kubeflowv1.ReplicaType]*kubeflowv1.ReplicaStatus `json:"replicaStatuses,omitempty"`
 
-	// startTime is when the job was first let run, or let run again after it was suspended. The active deadline counts from here.
+	// startTime is when the job was first started, or resumed after it was suspended. The active deadline counts from here.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 
@@ -64,14 +64,14 @@ type TrainJobStatus struct {
 	// +optional
 	Selector string `json:"selector,omitempty"`
 
-	// runtime is the runtime as it was when the job was first seen. The job is run by this, whatever becomes of the runtime.
+	// runtime is the runtime as it was when the job was first seen. The job uses this copy, even if the runtime is changed or deleted.
 	// +optional
 	Runtime *RuntimeSnapshot `json:"runtime,omitempty"`
 
 	kubeflowv1.RunStatus `json:",inline"`
 }
 
-// RuntimeSnapshot is a runtime as it was.
+// RuntimeSnapshot is a copy of a runtime.
 type RuntimeSnapshot struct {
 	// kind is the runtime's kind.
 	Kind string `json:"kind"`
@@ -104,7 +104,7 @@ type JobStatus struct {
 	// succeeded is 1 when all pods of the step have succeeded.
 	Succeeded int32 `json:"succeeded"`
 
-	// failed is 1 when the job failed by this step.
+	// failed is 1 when the job failed because of this step.
 	Failed int32 `json:"failed"`
 
 	// active is 1 when a pod of the step runs.
@@ -114,7 +114,7 @@ type JobStatus struct {
 	Suspended int32 `json:"suspended"`
 }
 
-// TrainerStatus is what the training says of itself.
+// TrainerStatus is what the training reports about itself.
 type TrainerStatus struct {
 	// progressPercentage is how much is done, from 0 to 100.
 	// +kubebuilder:validation:Minimum=0
@@ -127,18 +127,18 @@ type TrainerStatus struct {
 	// +optional
 	EstimatedRemainingSeconds *int64 `json:"estimatedRemainingSeconds,omitempty"`
 
-	// metrics is the newest value of each measure.
+	// metrics are the latest values.
 	// +kubebuilder:validation:MaxItems=256
 	// +listType=atomic
 	// +optional
 	Metrics []Metric `json:"metrics,omitempty"`
 
-	// lastUpdatedTime is when the training said so.
+	// lastUpdatedTime is when the training reported it.
 	// +required
 	LastUpdatedTime metav1.Time `json:"lastUpdatedTime,omitzero"`
 }
 
-// Metric is the newest value of a measure.
+// Metric is the latest value of a metric.
 type Metric struct {
 	// name is what is measured.
 	// +kubebuilder:validation:MinLength=1

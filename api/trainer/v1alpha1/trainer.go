@@ -4,12 +4,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Trainer is what differs from the runtime in the step that trains. It is about the container named node.
-// +kubebuilder:validation:XValidation:rule="has(self.image) == has(oldSelf.image) && has(self.command) == has(oldSelf.command) && has(self.args) == has(oldSelf.args) && has(self.env) == has(oldSelf.env) && has(self.resourcesPerNode) == has(oldSelf.resourcesPerNode) && has(self.numProcPerNode) == has(oldSelf.numProcPerNode)",message="of trainer only numNodes can be changed: create the job anew"
+// Trainer overrides the runtime in the step that trains, for the container named node.
+// +kubebuilder:validation:XValidation:rule="has(self.image) == has(oldSelf.image) && has(self.command) == has(oldSelf.command) && has(self.args) == has(oldSelf.args) && has(self.env) == has(oldSelf.env) && has(self.resourcesPerNode) == has(oldSelf.resourcesPerNode) && has(self.numProcPerNode) == has(oldSelf.numProcPerNode)",message="only numNodes of trainer can be changed: create a new job"
 type Trainer struct {
 	// image replaces the container's image. Unset keeps it.
 	// +kubebuilder:validation:MaxLength=500
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="image cannot be changed: create the job anew"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="image cannot be changed: create a new job"
 	// +optional
 	Image *string `json:"image,omitempty"`
 
@@ -17,7 +17,7 @@ type Trainer struct {
 	// +kubebuilder:validation:MaxItems=128
 	// +kubebuilder:validation:items:MaxLength=1048576
 	// +listType=atomic
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="command cannot be changed: create the job anew"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="command cannot be changed: create a new job"
 	// +optional
 	Command []string `json:"command,omitempty"`
 
@@ -25,33 +25,33 @@ type Trainer struct {
 	// +kubebuilder:validation:MaxItems=128
 	// +kubebuilder:validation:items:MaxLength=1048576
 	// +listType=atomic
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="args cannot be changed: create the job anew"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="args cannot be changed: create a new job"
 	// +optional
 	Args []string `json:"args,omitempty"`
 
-	// env is added to the container's environment, in place of variables of the same name.
+	// env is added to the container's environment and replaces variables of the same name.
 	// +kubebuilder:validation:MaxItems=128
 	// +listType=map
 	// +listMapKey=name
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="env cannot be changed: create the job anew"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="env cannot be changed: create a new job"
 	// +optional
 	Env []corev1.EnvVar `json:"env,omitempty"`
 
-	// numNodes is how many pods train. Unset means the runtime's number. In an elastic job it is the present number, between minNodes
-	// and maxNodes, which an autoscaler or kubectl scale changes; in any other a change starts all pods anew.
+	// numNodes is how many pods train. Unset means the runtime's number. In an elastic job it is the current number, between minNodes
+	// and maxNodes, which an autoscaler or kubectl scale changes; in any other job a change restarts all pods.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	NumNodes *int32 `json:"numNodes,omitempty"`
 
 	// resourcesPerNode is merged over the container's resources, name by name. Unset keeps them.
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="resourcesPerNode cannot be changed: create the job anew"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="resourcesPerNode cannot be changed: create a new job"
 	// +optional
 	ResourcesPerNode *corev1.ResourceRequirements `json:"resourcesPerNode,omitempty"`
 
-	// numProcPerNode is how many processes train in each pod. Unset leaves the choice to the framework: for torch, one per GPU, or one
-	// per CPU that is asked for.
+	// numProcPerNode is how many processes train in each pod. Unset leaves the choice to the framework: for torch, one per requested
+	// GPU, else one per requested CPU.
 	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="numProcPerNode cannot be changed: create the job anew"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="numProcPerNode cannot be changed: create a new job"
 	// +optional
 	NumProcPerNode *int32 `json:"numProcPerNode,omitempty"`
 }
@@ -86,7 +86,7 @@ type Source struct {
 	// +optional
 	StorageURI *string `json:"storageUri,omitempty"`
 
-	// env is added to the initializer's environment, in place of variables of the same name.
+	// env is added to the initializer's environment and replaces variables of the same name.
 	// +kubebuilder:validation:MaxItems=128
 	// +listType=map
 	// +listMapKey=name

@@ -13,7 +13,7 @@ const (
 	ClusterTrainingRuntimeKind = "ClusterTrainingRuntime"
 )
 
-// TrainingRuntime is a blueprint of TrainJobs in its namespace.
+// TrainingRuntime is a template for TrainJobs in its namespace.
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=trainingruntimes,singular=trainingruntime
 // +kubebuilder:printcolumn:name="Framework",type=string,JSONPath=`.metadata.labels.trainer\.kubeflow\.org/framework`
@@ -30,7 +30,7 @@ type TrainingRuntime struct {
 	Spec TrainingRuntimeSpec `json:"spec,omitzero"`
 }
 
-// ClusterTrainingRuntime is a blueprint of TrainJobs in every namespace.
+// ClusterTrainingRuntime is a template for TrainJobs in every namespace.
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=clustertrainingruntimes,singular=clustertrainingruntime,scope=Cluster
 // +kubebuilder:printcolumn:name="Framework",type=string,JSONPath=`.metadata.labels.trainer\.kubeflow\.org/framework`
@@ -47,11 +47,11 @@ type ClusterTrainingRuntime struct {
 	Spec TrainingRuntimeSpec `json:"spec,omitzero"`
 }
 
-// TrainingRuntimeSpec is what TrainJobs are made from.
+// TrainingRuntimeSpec is the template of TrainJobs.
 // +kubebuilder:validation:MinProperties=1
 // +kubebuilder:validation:XValidation:rule="!has(self.template) || !has(self.template.spec) || !has(self.template.spec.replicatedJobs) || self.template.spec.replicatedJobs.all(step, !has(step.replicas) || step.replicas == 1)",fieldPath=".template",message="a step is one Job: leave out replicas, and set mlPolicy.numNodes for the number of pods that train"
 type TrainingRuntimeSpec struct {
-	// mlPolicy says how many pods train and how they are told of each other. Unset means one pod, told nothing.
+	// mlPolicy says how many pods train and how they find each other. Unset means one pod, without these environment variables.
 	// +optional
 	MLPolicy *MLPolicy `json:"mlPolicy,omitempty"`
 
@@ -59,13 +59,13 @@ type TrainingRuntimeSpec struct {
 	// +optional
 	PodGroupPolicy *PodGroupPolicy `json:"podGroupPolicy,omitempty"`
 
-	// runPolicy is how jobs end and what is left of them, where they do not say so themselves. Unset means the default of each of its
-	// fields. It is ours: Trainer does not have it.
+	// runPolicy says when jobs end and what is left of them, if they do not set it themselves. Unset means the default of each of its
+	// fields. Kubeflow Trainer does not have it.
 	// +optional
 	RunPolicy *RuntimeRunPolicy `json:"runPolicy,omitempty"`
 
-	// template is the steps of the training and their pods, as a JobSet has them. The label trainer.kubeflow.org/trainjob-ancestor-step
-	// on a step's Job template tells which part of a TrainJob it takes: trainer, dataset-initializer or model-initializer.
+	// template is the steps of the training and their pods, as in a JobSet. The label trainer.kubeflow.org/trainjob-ancestor-step
+	// on a step's Job template says which part of a TrainJob applies to it: trainer, dataset-initializer or model-initializer.
 	// +optional
 	Template JobSetTemplateSpec `json:"template,omitzero"`
 }
@@ -81,19 +81,19 @@ type JobSetTemplateSpec struct {
 	Spec jobsetv1alpha2.JobSetSpec `json:"spec,omitzero"`
 }
 
-// RuntimeRunPolicy is how jobs of a runtime end and what is left of them.
+// RuntimeRunPolicy says when jobs of a runtime end and what is left of them.
 type RuntimeRunPolicy struct {
 	// cleanPodPolicy says which pods are removed when a job ends: None keeps all of them, Running removes those that still run or
 	// wait and keeps finished ones for their logs, All removes every pod. Defaults to Running.
 	// +optional
 	CleanPodPolicy *kubeflowv1.CleanPodPolicy `json:"cleanPodPolicy,omitempty"`
 
-	// ttlSecondsAfterFinished is how many seconds after its end a job is deleted that does not say so itself. Unset keeps it for ever.
+	// ttlSecondsAfterFinished is how many seconds after its end a job is deleted, if the job does not set it. Unset keeps it forever.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
 
-	// activeDeadlineSeconds is how many seconds a job may run that does not say so itself. Unset means no limit.
+	// activeDeadlineSeconds is how many seconds a job may run, if the job does not set it. Unset means no limit.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`

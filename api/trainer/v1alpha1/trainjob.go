@@ -7,7 +7,7 @@ import (
 // TrainJobKind is the kind's name.
 const TrainJobKind = "TrainJob"
 
-// TrainJob is a training made from a runtime.
+// TrainJob is a training based on a runtime.
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=trainjobs,singular=trainjob
 // +kubebuilder:subresource:status
@@ -35,28 +35,28 @@ type TrainJob struct {
 	Status TrainJobStatus `json:"status,omitzero"`
 }
 
-// TrainJobSpec is what to train, and with which runtime. Of trainer only numNodes may be changed, which scales the job.
-// +kubebuilder:validation:XValidation:rule="has(self.initializer) == has(oldSelf.initializer)",fieldPath=".initializer",message="initializer cannot be changed: create the job anew"
-// +kubebuilder:validation:XValidation:rule="has(self.trainer) == has(oldSelf.trainer) || [self, oldSelf].all(s, !has(s.trainer) || !(has(s.trainer.image) || has(s.trainer.command) || has(s.trainer.args) || has(s.trainer.env) || has(s.trainer.resourcesPerNode) || has(s.trainer.numProcPerNode)))",fieldPath=".trainer",message="of trainer only numNodes can be changed: create the job anew"
-// +kubebuilder:validation:XValidation:rule="has(self.activeDeadlineSeconds) == has(oldSelf.activeDeadlineSeconds)",fieldPath=".activeDeadlineSeconds",message="activeDeadlineSeconds cannot be changed: create the job anew"
+// TrainJobSpec is what to train, and with which runtime. Only numNodes of trainer may be changed, which scales the job.
+// +kubebuilder:validation:XValidation:rule="has(self.initializer) == has(oldSelf.initializer)",fieldPath=".initializer",message="initializer cannot be changed: create a new job"
+// +kubebuilder:validation:XValidation:rule="has(self.trainer) == has(oldSelf.trainer) || [self, oldSelf].all(s, !has(s.trainer) || !(has(s.trainer.image) || has(s.trainer.command) || has(s.trainer.args) || has(s.trainer.env) || has(s.trainer.resourcesPerNode) || has(s.trainer.numProcPerNode)))",fieldPath=".trainer",message="only numNodes of trainer can be changed: create a new job"
+// +kubebuilder:validation:XValidation:rule="has(self.activeDeadlineSeconds) == has(oldSelf.activeDeadlineSeconds)",fieldPath=".activeDeadlineSeconds",message="activeDeadlineSeconds cannot be changed: create a new job"
 // +kubebuilder:validation:XValidation:rule="(has(self.suspend) && self.suspend) || (has(oldSelf.suspend) && oldSelf.suspend) || (has(self.runtimePatches) ? has(oldSelf.runtimePatches) && self.runtimePatches == oldSelf.runtimePatches : !has(oldSelf.runtimePatches))",fieldPath=".runtimePatches",message="runtimePatches can only be changed while the job is suspended: set suspend to true with the change, and to false after it"
 type TrainJobSpec struct {
-	// runtimeRef names the runtime the job is made from. The job keeps a copy of it, so that editing the runtime later changes nothing
-	// here. It cannot be changed.
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="runtimeRef cannot be changed: create the job anew"
+	// runtimeRef names the runtime of the job. The job keeps a copy of it, so later edits of the runtime do not change the job. It
+	// cannot be changed.
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="runtimeRef cannot be changed: create a new job"
 	// +required
 	RuntimeRef RuntimeRef `json:"runtimeRef,omitzero"`
 
 	// initializer is the data to fetch before the training. Unset leaves the runtime's steps as they are. It cannot be changed.
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="initializer cannot be changed: create the job anew"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="initializer cannot be changed: create a new job"
 	// +optional
 	Initializer *Initializer `json:"initializer,omitempty"`
 
-	// trainer is what differs from the runtime in the step that trains. Unset changes nothing. Only its numNodes can be changed.
+	// trainer overrides the runtime in the step that trains. Unset changes nothing. Only its numNodes can be changed.
 	// +optional
 	Trainer *Trainer `json:"trainer,omitempty"`
 
-	// runtimePatches is what others change in the runtime for this job, each under a name of its own: clients, queues. Entries are
+	// runtimePatches are changes to the runtime for this job, made by clients or queues, each under its own name. Entries are
 	// merged in their order, the later over the earlier. They can only be changed while the job is suspended.
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=map
@@ -64,7 +64,7 @@ type TrainJobSpec struct {
 	// +optional
 	RuntimePatches []RuntimePatch `json:"runtimePatches,omitempty"`
 
-	// suspend keeps the job from running: while it is true there are no pods, and those of a running job are removed. Setting it to
+	// suspend stops the job: while it is true there are no pods, and those of a running job are removed. Setting it to
 	// false starts the job, with a new status.startTime; retries already made stay counted. Defaults to false. It may be changed at
 	// any time.
 	// +kubebuilder:default=false
@@ -72,14 +72,14 @@ type TrainJobSpec struct {
 	Suspend *bool `json:"suspend,omitempty"`
 
 	// activeDeadlineSeconds is how many seconds after status.startTime the job may run before it fails and its pods are stopped. Time
-	// spent suspended does not count. It is at least 1. Unset means the runtime's, and no limit where it has none. It cannot be changed.
+	// spent suspended does not count. It is at least 1. Unset means the runtime's value, else no limit. It cannot be changed.
 	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="activeDeadlineSeconds cannot be changed: create the job anew"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="activeDeadlineSeconds cannot be changed: create a new job"
 	// +optional
 	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
 
 	// ttlSecondsAfterFinished is how many seconds after its end the job is deleted, together with its pods and Services. 0 deletes it
-	// at once. Unset means the runtime's, and for ever where it has none. It may be changed at any time.
+	// at once. Unset means the runtime's value, else that it is kept forever. It may be changed at any time.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
@@ -88,7 +88,7 @@ type TrainJobSpec struct {
 	// kueue.x-k8s.io/multikueue, which makes this operator leave the job alone. It cannot be changed.
 	// +kubebuilder:default="trainer.kubeflow.org/trainjob-controller"
 	// +kubebuilder:validation:Enum="trainer.kubeflow.org/trainjob-controller";"kueue.x-k8s.io/multikueue"
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="managedBy cannot be changed: create the job anew"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="managedBy cannot be changed: create a new job"
 	// +optional
 	ManagedBy *string `json:"managedBy,omitempty"`
 }
@@ -102,7 +102,7 @@ type RuntimeRef struct {
 	// +required
 	Name string `json:"name,omitempty"`
 
-	// apiGroup is the runtime's API group. Defaults to trainer.kubeflow.org, and there is no other.
+	// apiGroup is the runtime's API group: trainer.kubeflow.org, which is also the default.
 	// +kubebuilder:default="trainer.kubeflow.org"
 	// +optional
 	APIGroup *string `json:"apiGroup,omitempty"`
