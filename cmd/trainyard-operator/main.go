@@ -30,14 +30,14 @@ type options struct {
 }
 
 func (o *options) register(flags *flag.FlagSet) {
-	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8080", "Where to serve metrics; 0 serves none.")
-	flags.StringVar(&o.probeAddress, "health-probe-bind-address", ":8081", "Where to answer health probes; 0 answers none.")
-	flags.BoolVar(&o.leaderElect, "leader-elect", false, "Work only while holding a lease, so that several operators can stand by.")
+	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8080", "The address of the metrics server; 0 disables it.")
+	flags.StringVar(&o.probeAddress, "health-probe-bind-address", ":8081", "The address of the health probes; 0 disables them.")
+	flags.BoolVar(&o.leaderElect, "leader-elect", false, "Work only while holding a lease, so that one of several operators is active and the others wait.")
 	flags.StringVar(&o.leaderElectionID, "leader-election-id", "trainyard-operator", "The name of that lease.")
 	flags.StringVar(&o.namespace, "namespace", os.Getenv("KUBEFLOW_NAMESPACE"), "The namespace whose jobs to run; empty for all.")
-	flags.IntVar(&o.workers, "controller-threads", 10, "How many jobs of a kind to look at at the same time.")
-	flags.Float64Var(&o.qps, "kube-api-qps", 0, "Requests a second to the API server; 0 leaves the limit to the API server.")
-	flags.IntVar(&o.burst, "kube-api-burst", 0, "Requests at once to the API server, where kube-api-qps is set.")
+	flags.IntVar(&o.workers, "controller-threads", 10, "How many jobs of a kind are reconciled in parallel.")
+	flags.Float64Var(&o.qps, "kube-api-qps", 0, "The limit of requests a second to the API server; 0 means that only the API server limits them.")
+	flags.IntVar(&o.burst, "kube-api-burst", 0, "How many requests may exceed kube-api-qps in a burst, if kube-api-qps is set.")
 }
 
 func main() {
@@ -86,8 +86,8 @@ func run(o options) error {
 	return mgr.Start(ctrl.SetupSignalHandler())
 }
 
-// leaseNamespace is where the lease is kept: beside the operator in a cluster, which it finds out by itself, and elsewhere in the
-// namespace whose jobs it runs.
+// leaseNamespace is the namespace of the lease. In a cluster it is the operator's own, which controller-runtime finds out; elsewhere
+// it is the namespace whose jobs the operator runs.
 func leaseNamespace(o options) string {
 	if _, err := os.Stat("/var/run/secrets/kubernetes.io/serviceaccount/namespace"); err == nil {
 		return ""
@@ -95,7 +95,7 @@ func leaseNamespace(o options) string {
 	return cmp.Or(o.namespace, "default")
 }
 
-// limit sets the rate of requests. Without one the API server's priority and fairness is the limit.
+// limit sets the rate of requests. Without one only the API server's priority and fairness limits them.
 func limit(config *rest.Config, o options) {
 	config.QPS, config.Burst = -1, o.burst
 	if o.qps > 0 {

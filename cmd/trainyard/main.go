@@ -1,4 +1,4 @@
-// Command trainyard runs training jobs: on this machine, in a Kubernetes of its own, or on any cluster.
+// Command trainyard runs training jobs: on this machine, in its own Kubernetes, or on any cluster.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Package admission says what an API server makes of an object of ours before it stores it, without one: its own libraries over the
-// embedded definitions.
+// Package admission prunes, defaults and validates an object of our kinds as an API server does before it stores it, but without an
+// API server: it uses the same libraries and the embedded definitions.
 package admission
 
 import (
@@ -23,21 +23,21 @@ import (
 	"github.com/trainyard/trainyard/api/crds"
 )
 
-// Gate is where objects of one kind and version come in.
-type Gate struct {
+// Validator checks objects of one kind and version.
+type Validator struct {
 	// Schema is what the definition allows.
-	Schema    *structural.Structural
-	validator validation.SchemaValidator
-	rules     *cel.Validator
+	Schema          *structural.Structural
+	schemaValidator validation.SchemaValidator
+	rules           *cel.Validator
 }
 
-// gates are those that were asked for, by kind and version: making one takes a while.
-var gates sync.Map
+// validators is a cache by kind and version, because creating a validator is slow.
+var validators sync.Map
 
-// For is the gate of a kind; nil where no definition serves it.
-func For(gvk schema.GroupVersionKind) (*Gate, error) {
-	if gate, ok := gates.Load(gvk); ok {
-		return gate.(*Gate), nil
+// For returns the validator of a kind, or nil if no definition serves that kind.
+func For(gvk schema.GroupVersionKind) (*Validator, error) {
+	if v, ok := validators.Load(gvk); ok {
+		return v.(*Validator), nil
 	}
 	definitions, err := crds.All()
 	if err != nil {
@@ -48,18 +48,18 @@ func For(gvk schema.GroupVersionKind) (*Gate, error) {
 			if crd.Spec.Group != gvk.Group || crd.Spec.Names.Kind != gvk.Kind || version.Name != gvk.Version || !version.Served {
 				continue
 			}
-			gate, err := newGate(version.Schema.OpenAPIV3Schema)
+			v, err := newValidator(version.Schema.OpenAPIV3Schema)
 			if err != nil {
 				return nil, fmt.Errorf("reading the definition of %s: %w", gvk.Kind, err)
 			}
-			gates.Store(gvk, gate)
-			return gate, nil
+			validators.Store(gvk, v)
+			return v, nil
 		}
 	}
 	return nil, nil
 }
 
-func newGate(definition *apiextensionsv1.JSONSchemaProps) (*Gate, error) {
+func newValidator(definition *apiextensionsv1.JSONSchemaProps) (*Validator, error) {
 	props := &apiextensions.JSONSchemaProps{}
 	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(definition, props, nil); err != nil {
 		return nil, err
@@ -72,34 +72,34 @@ func newGate(definition *apiextensionsv1.JSONSchemaProps) (*Gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Gate{Schema: s, validator: validator, rules: cel.NewValidator(s, true, celconfig.PerCallLimit)}, nil
+	return &Validator{Schema: s, schemaValidator: validator, rules: cel.NewValidator(s, true, celconfig.PerCallLimit)}, nil
 }
 
-// Admit changes an object as the API server would, and tells the fields that it drops and what it refuses. old is the stored object
-// when this is an update, else nil.
-func (g *Gate) Admit(ctx context.Context, object, old *unstructured.Unstructured) (dropped []string, refusals field.ErrorList) {
-	dropped, refusals = g.Shape(object)
+// Admit changes an object as the API server would, and returns the fields that it drops and what it refuses. old is the stored
+// object if this is an update, else nil.
+func (v *Validator) Admit(ctx context.Context, object, old *unstructured.Unstructured) (dropped []string, refusals field.ErrorList) {
+	dropped, refusals = v.Shape(object)
 	if len(refusals) == 0 {
-		refusals = g.Rules(ctx, object, old)
+		refusals = v.Rules(ctx, object, old)
 	}
 	return dropped, refusals
 }
 
-// Shape is the first half of Admit: everything but the definition's rules.
-func (g *Gate) Shape(object *unstructured.Unstructured) (dropped []string, refusals field.ErrorList) {
-	dropped = pruning.PruneWithOptions(object.Object, g.Schema, true, structural.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
-	defaulting.PruneNonNullableNullsWithoutDefaults(object.Object, g.Schema)
-	defaulting.Default(object.Object, g.Schema)
-	refusals = validation.ValidateCustomResource(nil, object.Object, g.validator)
-	return dropped, append(refusals, listtype.ValidateListSetsAndMaps(nil, g.Schema, object.Object)...)
+// Shape is the first half of Admit: everything except the definition's CEL rules.
+func (v *Validator) Shape(object *unstructured.Unstructured) (dropped []string, refusals field.ErrorList) {
+	dropped = pruning.PruneWithOptions(object.Object, v.Schema, true, structural.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
+	defaulting.PruneNonNullableNullsWithoutDefaults(object.Object, v.Schema)
+	defaulting.Default(object.Object, v.Schema)
+	refusals = validation.ValidateCustomResource(nil, object.Object, v.schemaValidator)
+	return dropped, append(refusals, listtype.ValidateListSetsAndMaps(nil, v.Schema, object.Object)...)
 }
 
-// Rules is the other half, for an object of the right shape.
-func (g *Gate) Rules(ctx context.Context, object, old *unstructured.Unstructured) field.ErrorList {
+// Rules is the second half of Admit: the CEL rules. The object must have passed Shape.
+func (v *Validator) Rules(ctx context.Context, object, old *unstructured.Unstructured) field.ErrorList {
 	var before map[string]any
 	if old != nil {
 		before = old.Object
 	}
-	refusals, _ := g.rules.Validate(ctx, nil, g.Schema, object.Object, before, celconfig.RuntimeCELCostBudget)
+	refusals, _ := v.rules.Validate(ctx, nil, v.Schema, object.Object, before, celconfig.RuntimeCELCostBudget)
 	return refusals
 }

@@ -74,7 +74,7 @@ func (s *simulate) run(cmd *cobra.Command, sentences []string) error {
 		s.pace.Trains = min(defaultTraining, job.Seconds(*deadline)/2)
 	}
 	described := simulation.Describe(j.Job) // before it is scaled
-	life, err := simulation.Live(j.Manifest, script, s.pace)
+	life, err := simulation.Simulate(j.Manifest, script, s.pace)
 	if err != nil {
 		return usageError{err}
 	}
@@ -110,7 +110,7 @@ func (s *simulate) read(cmd *cobra.Command, sentences []string) (simulation.Scri
 		}
 	}
 	for _, sentence := range sentences {
-		h, err := simulation.ParseHappening(sentence)
+		h, err := simulation.ParseEvent(sentence)
 		if err != nil {
 			return nil, fmt.Errorf("%w; `trainyard simulate --help` lists what can happen", err)
 		}

@@ -1,5 +1,5 @@
-// Package document reads files of manifests and remembers where in the file everything stands, so that what is said about
-// a field can be said with its line.
+// Package document reads files of manifests and remembers the line of every field, so that messages about a field can name
+// its line.
 package document
 
 import (
@@ -16,13 +16,13 @@ import (
 type Document struct {
 	// File is the name it was read from, "-" for standard input.
 	File string
-	// Object is what the API server would be given.
+	// Object is what would be sent to the API server.
 	Object *unstructured.Unstructured
-	// Node is the same as it is written, comments included. Its line numbers are those of the file.
+	// Node is the YAML, with its comments. Its line numbers are those of the file.
 	Node *yaml.Node
 }
 
-// Error is a mistake of the file itself, at a line if one is known.
+// Error is a mistake in the file itself, with its line if that is known.
 type Error struct {
 	File string
 	Line int
@@ -38,7 +38,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Parse reads all objects of a text, and as many as it can of one with mistakes: the error joins them all.
+// Parse reads all objects of a text. If it has mistakes, Parse reads as many objects as it can, and the error joins all mistakes.
 func Parse(file, text string) ([]*Document, error) {
 	var all []*Document
 	var mistakes []error
@@ -55,7 +55,7 @@ func Parse(file, text string) ([]*Document, error) {
 	return all, errors.Join(mistakes...)
 }
 
-// Mistakes are those that the error of Parse joins.
+// Mistakes are the mistakes that an error of Parse joins.
 func Mistakes(err error) []error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		return joined.Unwrap()
@@ -63,8 +63,8 @@ func Mistakes(err error) []error {
 	return nil
 }
 
-// split cuts a text at its document marks. Every part begins with as many empty lines as stand before it in the file, so
-// that any parser counts its lines right.
+// split cuts a text at its document separators. Every part begins with as many empty lines as there are lines before it in the
+// file, so that any parser counts lines correctly.
 func split(text string) []string {
 	var parts []string
 	var part strings.Builder
@@ -81,11 +81,11 @@ func split(text string) []string {
 	return append(parts, part.String())
 }
 
-// parse reads one object. One with keys that are there twice is read all the same, with what was said last.
+// parse reads one object. If a key is set twice, the last value counts.
 func parse(file, text string) (*Document, []error) {
 	var node yaml.Node
 	if err := yaml.Unmarshal([]byte(text), &node); err != nil {
-		return nil, []error{located(file, err)}
+		return nil, []error{withLine(file, err)}
 	}
 	if len(node.Content) == 0 || node.Content[0].Tag == "!!null" {
 		return nil, nil
@@ -99,11 +99,11 @@ func parse(file, text string) (*Document, []error) {
 	}
 	twice := onlyLast(file, root)
 	data, err := k8syaml.YAMLToJSON([]byte(text))
-	if err == nil && unmerge(root) { // not before it is known that no alias is part of itself
+	if err == nil && unmerge(root) { // YAMLToJSON has checked that no alias contains itself
 		data, err = asJSON(root)
 	}
 	if err != nil {
-		return nil, append(twice, located(file, err))
+		return nil, append(twice, withLine(file, err))
 	}
 	object := &unstructured.Unstructured{}
 	if err := object.UnmarshalJSON(data); err != nil {
@@ -123,7 +123,7 @@ func asJSON(root *yaml.Node) ([]byte, error) {
 	return k8syaml.YAMLToJSON(text)
 }
 
-// onlyLast leaves the last of several keys of one name in each mapping, and names the others.
+// onlyLast keeps the last of several keys of the same name in each mapping, and returns an error for each of the others.
 func onlyLast(file string, node *yaml.Node) []error {
 	var twice []error
 	if node.Kind == yaml.MappingNode {
@@ -137,7 +137,7 @@ func onlyLast(file string, node *yaml.Node) []error {
 				kept = append(kept, key, node.Content[i+1])
 				continue
 			}
-			twice = append(twice, &Error{file, key.Line, fmt.Errorf("%s is already there, in line %d: remove one of them", key.Value, kept[at].Line)})
+			twice = append(twice, &Error{file, key.Line, fmt.Errorf("%s is already set in line %d: remove one of them", key.Value, kept[at].Line)})
 			kept[at], kept[at+1] = key, node.Content[i+1]
 		}
 		node.Content = kept
@@ -148,8 +148,8 @@ func onlyLast(file string, node *yaml.Node) []error {
 	return twice
 }
 
-// located takes the line out of a parser's words.
-func located(file string, err error) error {
+// withLine moves the line number from a parser's message into an Error.
+func withLine(file string, err error) error {
 	words := err.Error()
 	for _, noise := range []string{"error converting YAML to JSON: ", "yaml: ", "unmarshal errors:\n  "} {
 		words = strings.TrimPrefix(words, noise)

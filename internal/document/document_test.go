@@ -64,12 +64,12 @@ func TestMistakesHaveLines(t *testing.T) {
 		{"not an object", "---\n- a\n", "f:2: an object is expected, with apiVersion, kind, metadata and spec"},
 		{"no kind", "---\napiVersion: v1\n", "f:2: the object has no kind: add kind and apiVersion"},
 		{"no apiVersion", "kind: Pod\n", "f:1: the Pod has no apiVersion: add it"},
-		{"a key twice", "apiVersion: v1\nkind: Pod\nkind: Pod\n", "f:3: kind is already there, in line 2: remove one of them"},
+		{"a key twice", "apiVersion: v1\nkind: Pod\nkind: Pod\n", "f:3: kind is already set in line 2: remove one of them"},
 		{"keys twice", "apiVersion: v1\nkind: Pod\nkind: Pod\nmetadata: {name: a, name: b}\nkind: Pod\n",
-			"f:3: kind is already there, in line 2: remove one of them\nf:5: kind is already there, in line 3: remove one of them\n" +
-				"f:4: name is already there, in line 4: remove one of them"},
+			"f:3: kind is already set in line 2: remove one of them\nf:5: kind is already set in line 3: remove one of them\n" +
+				"f:4: name is already set in line 4: remove one of them"},
 		{"a tab", "apiVersion: v1\n\tkind: Pod\n", "f:2: found a tab character that violates indentation"},
-		{"a part of itself", "apiVersion: v1\nkind: Pod\na: &a\n  <<: *a\n", "f: anchor 'a' value contains itself"},
+		{"an alias that contains itself", "apiVersion: v1\nkind: Pod\na: &a\n  <<: *a\n", "f: anchor 'a' value contains itself"},
 		{"two mistakes", "kind: Pod\n---\nkind: Job\n", "f:1: the Pod has no apiVersion: add it\nf:3: the Job has no apiVersion: add it"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestMistakesHaveLines(t *testing.T) {
 	}
 }
 
-func TestWrittenIsWhatStandsInTheFile(t *testing.T) {
+func TestWrittenIsTheTextInTheFile(t *testing.T) {
 	docs, err := Parse("f", "apiVersion: v1\nkind: Pod\nmetadata: {name: y, labels: {a: &one 1, b: *one}}\n")
 	if err != nil {
 		t.Fatal(err)
@@ -95,12 +95,12 @@ func TestWrittenIsWhatStandsInTheFile(t *testing.T) {
 
 func TestWhatIsMergedIsRead(t *testing.T) {
 	for _, row := range []struct{ name, text, reads string }{
-		{"what is said here counts", "a: {<<: {x: 1, z: 2}, x: 3}", "x: 3, z: 2"},
-		{"and if it is said before", "a: {x: 3, <<: {x: 1, z: 2}}", "x: 3, z: 2"},
-		{"of several the first", "a: {<<: [{x: 1}, {x: 2, z: 2}]}", "x: 1, z: 2"},
+		{"the mapping itself counts before what is merged", "a: {<<: {x: 1, z: 2}, x: 3}", "x: 3, z: 2"},
+		{"also if it is set before the merge", "a: {x: 3, <<: {x: 1, z: 2}}", "x: 3, z: 2"},
+		{"the first of several merges counts", "a: {<<: [{x: 1}, {x: 2, z: 2}]}", "x: 1, z: 2"},
 		{"an alias", "b: &b {x: 1, z: 2}\na: {<<: *b}", "x: 1, z: 2"},
-		{"what is not merged has an anchor", "a: {<<: {x: &two 2}, x: 1, z: *two}", "x: 1, z: 2"},
-		{"what is merged merges", "a: {<<: {<<: {x: 1, z: 3}, z: 2}}", "x: 1, z: 2"},
+		{"a value that is not merged has an anchor", "a: {<<: {x: &two 2}, x: 1, z: *two}", "x: 1, z: 2"},
+		{"a merged mapping has a merge itself", "a: {<<: {<<: {x: 1, z: 3}, z: 2}}", "x: 1, z: 2"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			docs, err := Parse("f", "apiVersion: v1\nkind: Pod\n"+row.text+"\n")
@@ -117,7 +117,7 @@ func TestWhatIsMergedIsRead(t *testing.T) {
 	}
 }
 
-// What is there twice does not keep the rest from being read: lint says what is wrong with that, too.
+// The rest of an object with a key that is set twice is read as well, so that lint can check it too.
 func TestTheLastOfTwoKeysIsRead(t *testing.T) {
 	docs, err := Parse("f", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n  name: b\n")
 	if err == nil || len(docs) != 1 {

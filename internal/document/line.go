@@ -7,20 +7,20 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Line is where a field stands, by its path as the API server writes it: spec.a[0].b, spec.a[key]. Of a path that is not
-// there it is the line of the last part that is.
+// Line is the line of a field, by its path as the API server writes it: spec.a[0].b, spec.a[key]. If the path does not exist, it
+// is the line of the deepest part that does.
 func (d *Document) Line(path string) int {
 	line, _, _ := d.find(path)
 	return line
 }
 
-// Column is where in its line the value at a path begins, or that of the nearest part above it.
+// Column is the column at which the value at a path begins, or, if the path does not exist, that of the deepest part that does.
 func (d *Document) Column(path string) int {
 	_, node, _ := d.find(path)
 	return node.Column
 }
 
-// Written is the text of a field that is a plain value, without its quotes; empty where there is none.
+// Written is the text of a scalar field, without its quotes; empty if there is none.
 func (d *Document) Written(path string) string {
 	if _, node, rest := d.find(path); rest == "" && node.Kind == yaml.ScalarNode {
 		return node.Value
@@ -28,7 +28,7 @@ func (d *Document) Written(path string) string {
 	return ""
 }
 
-// find goes down a path as far as there is one. What is left of it is returned with the line and the value of the last part.
+// find follows a path as far as it exists. It returns the line and the value of the deepest part, and the rest of the path.
 func (d *Document) find(path string) (line int, node *yaml.Node, rest string) {
 	line, node = d.Node.Line, d.Node
 	for {
@@ -46,7 +46,7 @@ func (d *Document) find(path string) (line int, node *yaml.Node, rest string) {
 	}
 }
 
-// step goes one part of a path down. A key may have dots in it, so the longest that fits is taken.
+// step follows one part of a path. A key may contain dots, so the longest key that fits is taken.
 func step(node *yaml.Node, path string) (key, value *yaml.Node, rest string) {
 	path = strings.TrimPrefix(path, ".")
 	if inside, after, ok := strings.Cut(strings.TrimPrefix(path, "["), "]"); ok && strings.HasPrefix(path, "[") {

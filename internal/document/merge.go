@@ -6,8 +6,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// unmerge writes what is merged into mappings (<<) where it is merged, so that nobody else needs to know of merges. It answers
-// whether there was any.
+// unmerge copies merged fields (<<) into the mappings that merge them, so that no other code needs to know about merges. It
+// reports whether there were any.
 func unmerge(node *yaml.Node) bool {
 	found := false
 	for _, inner := range node.Content {
@@ -26,7 +26,7 @@ func unmerge(node *yaml.Node) bool {
 		for _, part := range parts(node.Content[i+1]) {
 			for j := 0; j+1 < len(part.Content); j += 2 {
 				key := part.Content[j]
-				if !hasKey(whole, key.Value) && !hasKey(node.Content, key.Value) { // what is said here counts, then what is merged first
+				if !hasKey(whole, key.Value) && !hasKey(node.Content, key.Value) { // the mapping's own fields count first, then the first merge
 					if key.HeadComment == "" {
 						key.HeadComment, comment = comment, ""
 					}
@@ -41,13 +41,13 @@ func unmerge(node *yaml.Node) bool {
 
 func isMerge(key *yaml.Node) bool { return key.Kind == yaml.ScalarNode && key.Tag == "!!merge" }
 
-// parts are the mappings that are merged: one, or those of a list.
+// parts are the merged mappings: one, or those of a list.
 func parts(node *yaml.Node) []*yaml.Node {
 	switch node.Kind {
 	case yaml.AliasNode:
 		return parts(Copy(node))
 	case yaml.MappingNode:
-		unmerge(node) // where it stands in the merge itself
+		unmerge(node) // it is written inline in the merge
 		return []*yaml.Node{node}
 	}
 	var all []*yaml.Node
@@ -66,7 +66,7 @@ func hasKey(pairs []*yaml.Node, name string) bool {
 	return false
 }
 
-// Copy is a node in which everything is written in its place: there are no aliases in it and no anchors.
+// Copy is a copy of a node in which every alias is replaced by what it refers to. It has no anchors.
 func Copy(node *yaml.Node) *yaml.Node {
 	if node.Kind == yaml.AliasNode {
 		return Copy(node.Alias)

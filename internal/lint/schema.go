@@ -28,11 +28,11 @@ func (c *checker) check(ctx context.Context) (isJob bool, err error) {
 	if !slices.ContainsFunc(kinds.All, func(kind kinds.Adapter) bool { return kind.GroupVersion().Group == gvk.Group }) {
 		return false, nil
 	}
-	gate, err := admission.For(gvk)
+	validator, err := admission.For(gvk)
 	if err != nil {
 		return false, err
 	}
-	if gate == nil {
+	if validator == nil {
 		known, served, err := known()
 		if err != nil {
 			return false, err
@@ -45,12 +45,12 @@ func (c *checker) check(ctx context.Context) (isJob bool, err error) {
 		c.depends()
 		return false, nil
 	}
-	return kinds.Of(gvk) != nil, c.admit(ctx, gate)
+	return kinds.Of(gvk) != nil, c.admit(ctx, validator)
 }
 
-func (c *checker) admit(ctx context.Context, gate *admission.Gate) error {
+func (c *checker) admit(ctx context.Context, validator *admission.Validator) error {
 	c.object = c.doc.Object.DeepCopy()
-	schema := withMetadata(gate.Schema)
+	schema := withMetadata(validator.Schema)
 	c.mendFields("", c.object.Object, schema)
 	for _, path := range unknownMetadata(c.object) {
 		c.unknown(schema, path)
@@ -61,7 +61,7 @@ func (c *checker) admit(ctx context.Context, gate *admission.Gate) error {
 		}
 		c.object.SetName(c.object.GetGenerateName() + "x") // the API server judges what has a name
 	}
-	dropped, refusals := gate.Shape(c.object)
+	dropped, refusals := validator.Shape(c.object)
 	for _, path := range dropped {
 		c.unknown(schema, path)
 	}
@@ -69,7 +69,7 @@ func (c *checker) admit(ctx context.Context, gate *admission.Gate) error {
 		c.refusal(e)
 		c.drop(e, schema)
 	}
-	for _, e := range gate.Rules(ctx, c.object, nil) {
+	for _, e := range validator.Rules(ctx, c.object, nil) {
 		if !strings.Contains(e.Detail, "no such key") { // of a rule that cannot do without what was left out
 			c.refusal(e)
 		}

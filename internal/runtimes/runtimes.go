@@ -1,4 +1,4 @@
-// Package runtimes has the runtimes that come with this program, and finds that of a TrainJob where no cluster can be asked.
+// Package runtimes has the runtimes that come with this program, and finds the runtime of a TrainJob without a cluster.
 package runtimes
 
 import (
@@ -17,8 +17,8 @@ import (
 	"github.com/trainyard/trainyard/internal/manifest"
 )
 
-// ErrNotFound says that a runtime is neither in a file nor comes with this program.
-var ErrNotFound = errors.New("it is neither in this file nor among those that come with trainyard")
+// ErrNotFound says that a runtime is neither in the file nor comes with this program.
+var ErrNotFound = errors.New("it is neither in this file nor among the runtimes of trainyard")
 
 // Shipped are the runtimes that come with this program.
 func Shipped() ([]*trainer.ClusterTrainingRuntime, error) {
@@ -41,8 +41,8 @@ func Shipped() ([]*trainer.ClusterTrainingRuntime, error) {
 	return all, nil
 }
 
-// Complete gives a job of a file what it is made from: from the same file, or else from what comes with this program. A job that is
-// made from nothing is complete.
+// Complete gives a job its runtime: from the same file, else from those that come with this program. A job of a kind without runtimes
+// stays as it is.
 func Complete(kind kinds.Kind, job manifest.Object, file []*document.Document) error {
 	based, ok := kind.(kinds.Based)
 	if !ok {

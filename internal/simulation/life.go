@@ -10,7 +10,7 @@ import (
 	"github.com/trainyard/trainyard/internal/text"
 )
 
-// Life is how a job lived.
+// Life is what happened to a job from its creation to its end.
 type Life struct {
 	Moments []Moment `json:"moments"`
 	Runs    []Run    `json:"runs"`
@@ -30,16 +30,16 @@ type Moment struct {
 	Text string        `json:"text"`
 }
 
-// Kind says whose doing a moment is.
+// Kind says what caused a moment.
 type Kind string
 
-// Whose doing a moment is.
+// The kinds of moments.
 const (
-	// FromScript: it was in the script, or the training came to its end.
+	// FromScript: it was in the script, or the training exited.
 	FromScript Kind = "script"
-	// Told: the operator tells it as an event.
-	Told Kind = "told"
-	// Done: the operator did it to the pods.
+	// FromOperator: the operator reports it as an event.
+	FromOperator Kind = "told"
+	// Done: the operator did it to the pods or the job.
 	Done Kind = "done"
 )
 
@@ -53,7 +53,7 @@ type Run struct {
 	Code int32 `json:"code"`
 }
 
-// Machines read times in seconds, and count attempts from 1 as people do.
+// In JSON, times are in seconds, and attempts count from 1.
 
 // MarshalJSON writes a life.
 func (l *Life) MarshalJSON() ([]byte, error) {
@@ -84,7 +84,7 @@ func (r Run) MarshalJSON() ([]byte, error) {
 	}{run(r), r.Attempt + 1, r.Start.Seconds(), r.End.Seconds()})
 }
 
-// conclude names the end of the job, or that there is none.
+// conclude fills in how the job ended, or that it did not.
 func (l *Life) conclude(s job.Status, gone bool) {
 	l.Attempts, l.Retries, l.Disruptions = s.Attempt+1, s.Retries, s.Disruptions
 	switch {
@@ -108,7 +108,7 @@ func (l *Life) conclude(s job.Status, gone bool) {
 	}
 }
 
-// String is the life as a person reads it.
+// String is the life as text.
 func (l *Life) String() string {
 	var out strings.Builder
 	last := time.Duration(-1)
@@ -117,7 +117,7 @@ func (l *Life) String() string {
 		if m.At != last {
 			at, last = short(m.At), m.At
 		}
-		mark := map[Kind]string{FromScript: "! ", Told: "", Done: "  "}[m.Kind]
+		mark := map[Kind]string{FromScript: "! ", FromOperator: "", Done: "  "}[m.Kind]
 		fmt.Fprintf(&out, "%9s  %s%s\n", at, mark, m.Text)
 	}
 	fmt.Fprintf(&out, "\n%s\n", l.summary())

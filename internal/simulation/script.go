@@ -13,27 +13,27 @@ import (
 	"github.com/trainyard/trainyard/internal/manifest"
 )
 
-// Script is what happens to a job, one sentence each.
-type Script []Happening
+// Script is what happens to a job, one sentence for each event.
+type Script []Event
 
-// Happening is one thing that happens.
-type Happening struct {
+// Event is one thing that happens.
+type Event struct {
 	// Who is a replica as in worker-1, a role, "job" or "operator".
 	Who  string
 	What What
 	// Number is the exit code, or the number of replicas.
 	Number int32
-	// At is when it happens, from the job's creation. With Each it is how long the replica has run, in every run anew.
+	// At is when it happens, from the job's creation. With Each it is how long the replica has run, in every run again.
 	At   time.Duration
 	Each bool
 	// Until is when it is over, for an operator that is down.
 	Until time.Duration
 }
 
-// What is a thing that can happen.
+// What is a kind of event.
 type What string
 
-// What can happen.
+// The kinds of events.
 const (
 	Exits   What = "exits"
 	OOM     What = "runs out of memory"
@@ -45,7 +45,7 @@ const (
 	Down    What = "is down"
 )
 
-// Grammar is what a sentence of a script may be, for people.
+// Grammar lists the sentences of a script, for the help.
 const Grammar = `  worker-1 exits 137 at 30s          once, 30 s after the job was created
   worker-1 exits 1 after 10s         each time it has run for 10 s
   worker-1 runs out of memory at 1m
@@ -56,7 +56,7 @@ const Grammar = `  worker-1 exits 137 at 30s          once, 30 s after the job w
   job is resumed at 2m
   operator is down from 10s to 40s`
 
-// ParseScript reads a script: a sentence a line. Empty lines, and what follows a #, are left out.
+// ParseScript reads a script: one sentence a line. Empty lines, and what follows a #, are ignored.
 func ParseScript(text string) (Script, error) {
 	var script Script
 	for n, line := range strings.Split(text, "\n") {
@@ -64,7 +64,7 @@ func ParseScript(text string) (Script, error) {
 		if strings.TrimSpace(line) == "" {
 			continue
 		}
-		h, err := ParseHappening(line)
+		h, err := ParseEvent(line)
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", n+1, err)
 		}
@@ -73,16 +73,16 @@ func ParseScript(text string) (Script, error) {
 	return script, nil
 }
 
-// ParseHappening reads one sentence.
-func ParseHappening(sentence string) (Happening, error) {
+// ParseEvent reads one sentence.
+func ParseEvent(sentence string) (Event, error) {
 	words := strings.Fields(sentence)
-	wrong := func(why string) (Happening, error) {
-		return Happening{}, fmt.Errorf("%q: %s; say it as in %q", strings.Join(strings.Fields(sentence), " "), why, "worker-1 exits 137 at 30s")
+	wrong := func(why string) (Event, error) {
+		return Event{}, fmt.Errorf("%q: %s; write it like %q", strings.Join(strings.Fields(sentence), " "), why, "worker-1 exits 137 at 30s")
 	}
 	if len(words) < 3 {
-		return wrong("too short")
+		return wrong("it is too short")
 	}
-	h := Happening{Who: strings.ToLower(words[0])}
+	h := Event{Who: strings.ToLower(words[0])}
 	rest := strings.Join(words[1:], " ")
 	for _, what := range []What{Exits, OOM, Evicted, Deleted, Scales, Suspend, Resume, Down} {
 		if after, ok := strings.CutPrefix(rest, string(what)+" "); ok {
@@ -90,7 +90,7 @@ func ParseHappening(sentence string) (Happening, error) {
 		}
 	}
 	if h.What == "" {
-		return wrong("nobody knows what happens")
+		return wrong("this event is unknown")
 	}
 	if h.What == Exits || h.What == Scales {
 		n, err := strconv.ParseInt(words[0], 10, 32)
@@ -98,18 +98,18 @@ func ParseHappening(sentence string) (Happening, error) {
 		case h.What == Exits && (err != nil || n < 0 || n > 255):
 			return wrong("an exit code is a number from 0 to 255")
 		case err != nil || n < 0:
-			return wrong("a number from 0 is needed")
+			return wrong("the number of replicas must be 0 or more")
 		}
 		h.Number, words = int32(n), words[1:]
 	}
-	if err := h.when(words); err != nil {
+	if err := h.parseTime(words); err != nil {
 		return wrong(err.Error())
 	}
-	return h, h.sensible()
+	return h, h.checkTarget()
 }
 
-// when reads the time at the end of a sentence.
-func (h *Happening) when(words []string) (err error) {
+// parseTime reads the time at the end of a sentence.
+func (h *Event) parseTime(words []string) (err error) {
 	switch {
 	case h.What == Down && len(words) == 4 && words[0] == "from" && words[2] == "to":
 		if h.At, err = moment(words[1]); err == nil {
@@ -127,20 +127,20 @@ func (h *Happening) when(words []string) (err error) {
 		h.At, err = moment(words[1])
 		return err
 	}
-	return fmt.Errorf("nobody knows when")
+	return errors.New("the time is missing or wrong")
 }
 
 func moment(word string) (time.Duration, error) {
 	d, err := time.ParseDuration(word)
 	if err != nil || d < 0 {
-		return 0, fmt.Errorf("%s is no time", word)
+		return 0, fmt.Errorf("%s is not a duration", word)
 	}
 	return d, nil
 }
 
-// sensible checks that the one it happens to is one it can happen to.
-func (h *Happening) sensible() error {
-	want := "a replica, as in worker-1"
+// checkTarget checks that this can happen to the replica, role, job or operator that the sentence names.
+func (h *Event) checkTarget() error {
+	want := "a replica such as worker-1"
 	_, _, isReplica := strings.Cut(h.Who, "-")
 	fits := isReplica
 	switch h.What {
@@ -149,7 +149,7 @@ func (h *Happening) sensible() error {
 	case Down:
 		want, fits = "the operator", h.Who == "operator"
 	case Scales:
-		want, fits = "a role, as in worker", !isReplica && h.Who != "job" && h.Who != "operator"
+		want, fits = "a role such as worker", !isReplica && h.Who != "job" && h.Who != "operator"
 	}
 	if !fits {
 		return fmt.Errorf("%q %s: only %s can", h.Who, h.What, want)
@@ -157,16 +157,16 @@ func (h *Happening) sensible() error {
 	return nil
 }
 
-// Check tells whether the job has all those the script speaks of, and stands still where it is resumed.
+// Check checks that the job has every replica and role that the script names, and is suspended when the script resumes it.
 func (s Script) Check(j job.Job) error {
 	suspended := j.Policy.Suspend
-	for _, h := range slices.SortedStableFunc(slices.Values(s), func(a, b Happening) int { return cmp.Compare(a.At, b.At) }) {
+	for _, h := range slices.SortedStableFunc(slices.Values(s), func(a, b Event) int { return cmp.Compare(a.At, b.At) }) {
 		switch h.What {
 		case Suspend:
 			suspended = true
 		case Resume:
 			if !suspended {
-				return fmt.Errorf("job is resumed at %s: it is not suspended then, so suspend it before or leave this out", short(h.At))
+				return fmt.Errorf("job is resumed at %s: it is not suspended then; suspend it before, or remove this", short(h.At))
 			}
 			suspended = false
 		}
@@ -186,7 +186,7 @@ func (s Script) Check(j job.Job) error {
 				return fmt.Errorf("%s scales to %d: it can have %d to %d replicas", h.Who, h.Number, low, high)
 			}
 		default:
-			if !s.reaches(j, h.Who) {
+			if !s.hasReplica(j, h.Who) {
 				return fmt.Errorf("%s has no %s: it has %s", j.Name, h.Who, replicaNames(j))
 			}
 		}
@@ -194,8 +194,8 @@ func (s Script) Check(j job.Job) error {
 	return nil
 }
 
-// reaches tells whether the job has a replica of that name, from the start or once it is scaled.
-func (s Script) reaches(j job.Job, who string) bool {
+// hasReplica reports whether the job has a replica of that name, from the start or once it is scaled.
+func (s Script) hasReplica(j job.Job, who string) bool {
 	for _, role := range j.Roles {
 		name, size := strings.ToLower(role.Name), j.Size(role)
 		for _, h := range s {
@@ -219,7 +219,7 @@ func roleNames(j job.Job) []string {
 	return names
 }
 
-// replicaNames are the replicas a job starts with; of many in one role the first and the last.
+// replicaNames are the replicas a job starts with; if a role has many, the first and the last.
 func replicaNames(j job.Job) string {
 	var names []string
 	for _, role := range j.Roles {

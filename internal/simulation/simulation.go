@@ -17,7 +17,7 @@ import (
 
 // Pace is how long things take.
 type Pace struct {
-	// Starts is from a pod's creation to its training's start, Stops from the request to go to being gone.
+	// Starts is the time from a pod's creation to the start of its training, Stops the time from its deletion until it is gone.
 	Starts, Stops time.Duration
 	// Trains is how long a replica trains, from each start, before it exits 0.
 	Trains time.Duration
@@ -28,10 +28,10 @@ type Pace struct {
 // epoch is when every job is created.
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// most is how many things may happen before a life is taken for endless.
-const most = 20000
+// maxMoments limits the simulation of a job that never ends.
+const maxMoments = 20000
 
-// world is a small Kubernetes around one job.
+// world is a simulated cluster with one job.
 type world struct {
 	manifest *manifest.Manifest
 	script   Script
@@ -51,14 +51,14 @@ type world struct {
 	runs   map[types.UID]int // the open run of each pod
 }
 
-// entry is something that will happen. Entries of one moment keep their order.
+// entry is something that will happen. Entries of the same time keep their order.
 type entry struct {
 	at time.Time
 	do func()
 }
 
-// Live lets a job live.
-func Live(m *manifest.Manifest, script Script, pace Pace) (*Life, error) {
+// Simulate runs a job from its creation to its end.
+func Simulate(m *manifest.Manifest, script Script, pace Pace) (*Life, error) {
 	if err := script.Check(m.Job); err != nil {
 		return nil, err
 	}
@@ -72,13 +72,13 @@ func Live(m *manifest.Manifest, script Script, pace Pace) (*Life, error) {
 	}
 	for _, h := range script {
 		if !h.Each {
-			w.at(epoch.Add(h.At), func() { w.happen(h) })
+			w.at(epoch.Add(h.At), func() { w.apply(h) })
 		}
 		if h.What == Down {
-			w.at(epoch.Add(h.Until), func() { w.down = false; w.tell(FromScript, "operator is up again") })
+			w.at(epoch.Add(h.Until), func() { w.down = false; w.record(FromScript, "operator is up again") })
 		}
 	}
-	if err := w.live(); err != nil {
+	if err := w.run(); err != nil {
 		return nil, err
 	}
 	for _, open := range w.runs {
@@ -89,16 +89,16 @@ func Live(m *manifest.Manifest, script Script, pace Pace) (*Life, error) {
 	return w.life, nil
 }
 
-// live goes from moment to moment until nothing is left to happen.
-func (w *world) live() error {
-	for range most {
+// run goes from one event to the next until there are no more.
+func (w *world) run() error {
+	for range maxMoments {
 		for len(w.agenda) > 0 && !w.agenda[0].at.After(w.now) {
 			next := w.agenda[0]
 			w.agenda = w.agenda[1:]
 			next.do()
 		}
 		if !w.down {
-			if err := w.settle(); err != nil {
+			if err := w.reconcile(); err != nil {
 				return err
 			}
 		}
@@ -118,7 +118,7 @@ func (w *world) live() error {
 	return nil
 }
 
-// next is the next moment at which something happens.
+// next is the time of the next event, or of the operator's next pass.
 func (w *world) next() (time.Time, bool) {
 	var next time.Time
 	if len(w.agenda) > 0 {
@@ -140,22 +140,22 @@ func (w *world) at(t time.Time, do func()) {
 	w.agenda = slices.Insert(w.agenda, i, entry{t, do})
 }
 
-func (w *world) tell(kind Kind, format string, args ...any) {
+func (w *world) record(kind Kind, format string, args ...any) {
 	w.life.Moments = append(w.life.Moments, Moment{w.now.Sub(epoch), kind, fmt.Sprintf(format, args...)})
 }
 
-// happen carries out a sentence of the script.
-func (w *world) happen(h Happening) {
+// apply makes an event of the script happen.
+func (w *world) apply(h Event) {
 	switch h.What {
 	case Down:
-		w.tell(FromScript, "operator is down")
+		w.record(FromScript, "operator is down")
 		w.down = true
 	case Suspend, Resume:
-		w.tell(FromScript, "%s %s", h.Who, h.What)
+		w.record(FromScript, "%s %s", h.Who, h.What)
 		w.manifest.Job.Policy.Suspend = h.What == Suspend
 		w.manifest.Job.Generation++
 	case Scales:
-		w.tell(FromScript, "%s scales to %d", h.Who, h.Number)
+		w.record(FromScript, "%s scales to %d", h.Who, h.Number)
 		w.manifest.Job.Generation++
 		for i := range w.manifest.Job.Roles {
 			if strings.EqualFold(w.manifest.Job.Roles[i].Name, h.Who) {
@@ -163,45 +163,45 @@ func (w *world) happen(h Happening) {
 			}
 		}
 	default:
-		w.befall(w.pods[w.manifest.Job.Name+"-"+h.Who], h)
+		w.applyToPod(w.pods[w.manifest.Job.Name+"-"+h.Who], h)
 	}
 }
 
-// befall does to a pod what the script says. What cannot happen to it in its state does not.
-func (w *world) befall(pod *corev1.Pod, h Happening) {
+// applyToPod makes an event of the script happen to a pod, if it can happen in the pod's state.
+func (w *world) applyToPod(pod *corev1.Pod, h Event) {
 	switch {
 	case pod == nil:
-		w.tell(FromScript, "%s %s: it has no pod now", h.Who, h.What)
+		w.record(FromScript, "%s %s: it has no pod now", h.Who, h.What)
 	case h.What == Deleted:
-		w.tell(FromScript, "%s %s", h.Who, h.What)
+		w.record(FromScript, "%s %s", h.Who, h.What)
 		w.deletePod(pod, false)
 	case !running(pod):
-		w.tell(FromScript, "%s %s: it does not run now", h.Who, h.What)
+		w.record(FromScript, "%s %s: it does not run now", h.Who, h.What)
 	case h.What == Evicted:
-		w.tell(FromScript, "%s %s", h.Who, h.What)
+		w.record(FromScript, "%s %s", h.Who, h.What)
 		w.evict(pod)
 	case h.What == OOM:
-		w.tell(FromScript, "%s %s", h.Who, h.What)
+		w.record(FromScript, "%s %s", h.Who, h.What)
 		w.exit(pod, 137, "OOMKilled")
 	default:
-		w.tell(FromScript, "%s exits %d", h.Who, h.Number)
+		w.record(FromScript, "%s exits %d", h.Who, h.Number)
 		w.exit(pod, h.Number, "Error")
 	}
 }
 
-// settle lets the operator work until it has nothing to do at this moment.
-func (w *world) settle() error {
+// reconcile runs passes of the operator until it has nothing to do at this time.
+func (w *world) reconcile() error {
 	for range 200 {
 		if w.gone {
 			return nil
 		}
 		d := w.decide()
 		w.wakeAt = d.RequeueAt
-		if w.carryOut(d) {
+		if idle := w.act(d); idle {
 			return nil
 		}
 	}
-	return errors.New("the operator does not come to rest")
+	return errors.New("the operator never becomes idle")
 }
 
 func (w *world) decide() job.Decision {
@@ -222,14 +222,14 @@ func (w *world) decide() job.Decision {
 	return d
 }
 
-// carryOut does what was decided, and answers whether that was nothing.
-func (w *world) carryOut(d job.Decision) (rest bool) {
+// act does what was decided, and reports whether there was nothing to do.
+func (w *world) act(d job.Decision) (idle bool) {
 	w.status = d.Status
 	for _, e := range d.Events {
-		w.tell(Told, "%s", w.words(e.Message))
+		w.record(FromOperator, "%s", w.withoutName(e.Message))
 	}
-	if names := w.stop(d.DeletePods); len(names) > 0 {
-		w.tell(Done, "stops %s", strings.Join(names, ", "))
+	if names := w.deletePods(d.DeletePods); len(names) > 0 {
+		w.record(Done, "stops %s", strings.Join(names, ", "))
 	}
 	for _, child := range d.DeleteChildren {
 		delete(w.children, child.Kind+" "+child.GetName())
@@ -240,21 +240,21 @@ func (w *world) carryOut(d job.Decision) (rest bool) {
 	if d.SizeJob {
 		w.manifest.Job.Unsized = false
 	}
-	w.create(d)
+	w.createPods(d)
 	if d.DeleteJob {
-		w.tell(Done, "deletes the job: its TTL has passed")
+		w.record(Done, "deletes the job: its TTL has passed")
 		w.gone = true
 	}
 	return d.Write == job.WriteNothing && len(d.DeletePods)+len(d.DeleteChildren)+len(d.CreateChildren)+len(d.CreatePods) == 0 && !d.SizeJob
 }
 
-// words are the operator's without the job's name, which is the same in all of them.
-func (w *world) words(message string) string {
+// withoutName is a message of the operator without the job's name.
+func (w *world) withoutName(message string) string {
 	message = strings.TrimPrefix(message, w.manifest.Job.Kind+" "+w.manifest.Job.Name+" ")
 	return strings.TrimSuffix(strings.TrimPrefix(message, "is "), ".")
 }
 
-func (w *world) stop(deletions []job.Deletion) []string {
+func (w *world) deletePods(deletions []job.Deletion) []string {
 	var names []string
 	for _, del := range deletions {
 		if pod := w.pods[del.Pod.Name]; pod != nil {
@@ -265,7 +265,7 @@ func (w *world) stop(deletions []job.Deletion) []string {
 	return names
 }
 
-func (w *world) create(d job.Decision) {
+func (w *world) createPods(d job.Decision) {
 	var names []string
 	for _, r := range d.CreatePods {
 		pod := w.manifest.Pod(r, d.Status.Attempt)
@@ -283,7 +283,7 @@ func (w *world) create(d job.Decision) {
 	if d.Status.Attempt > 0 {
 		which = fmt.Sprintf(" of attempt %d", d.Status.Attempt+1)
 	}
-	w.tell(Done, "starts %s%s", strings.Join(names, ", "), which)
+	w.record(Done, "starts %s%s", strings.Join(names, ", "), which)
 }
 
 func (w *world) short(pod *corev1.Pod) string {

@@ -22,8 +22,7 @@ import (
 
 var pace = Pace{Starts: 2 * time.Second, Stops: time.Second, Trains: 10 * time.Minute, Limit: 24 * time.Hour}
 
-// TestLives: in testdata/*.txt a paragraph is a life. It begins with the job, then the script, and below the bar stands
-// how it went.
+// TestLives: each file testdata/*.txt is a life: the job, then the script, and below the line what happened.
 func TestLives(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -37,7 +36,7 @@ func TestLives(t *testing.T) {
 			}
 			head, _, _ := strings.Cut(string(text), "----\n")
 			spec, script, _ := strings.Cut(head, "\n\n")
-			life, err := Live(parseJob(t, spec), parseScript(t, script), pace)
+			life, err := Simulate(parseJob(t, spec), parseScript(t, script), pace)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -55,7 +54,7 @@ func parseScript(t *testing.T, text string) Script {
 	return script
 }
 
-// parseJob makes a manifest of a spec: every role gets a container.
+// parseJob reads a spec and gives every role a container.
 func parseJob(t *testing.T, text string) *manifest.Manifest {
 	t.Helper()
 	var head struct {
@@ -87,7 +86,7 @@ func addContainers(obj manifest.Object) {
 }
 
 func TestSentences(t *testing.T) {
-	for sentence, want := range map[string]Happening{
+	for sentence, want := range map[string]Event{
 		"worker-1 exits 137 at 30s":         {Who: "worker-1", What: Exits, Number: 137, At: 30 * time.Second},
 		"Worker-1 exits 1 after 10s":        {Who: "worker-1", What: Exits, Number: 1, At: 10 * time.Second, Each: true},
 		"master-0 runs out of memory at 1m": {Who: "master-0", What: OOM, At: time.Minute},
@@ -96,7 +95,7 @@ func TestSentences(t *testing.T) {
 		"job is suspended at 1m":            {Who: "job", What: Suspend, At: time.Minute},
 		"operator is down from 10s to 40s":  {Who: "operator", What: Down, At: 10 * time.Second, Until: 40 * time.Second},
 	} {
-		got, err := ParseHappening(sentence)
+		got, err := ParseEvent(sentence)
 		if err != nil {
 			t.Error(err)
 		} else if diff := cmp.Diff(want, got); diff != "" {
@@ -105,26 +104,26 @@ func TestSentences(t *testing.T) {
 	}
 }
 
-func TestNonsenseIsRefused(t *testing.T) {
+func TestWrongSentencesAreRefused(t *testing.T) {
 	for sentence, says := range map[string]string{
-		"worker-1":                       `"worker-1": too short`,
-		"worker-1 sings a song at 1m":    `"worker-1 sings a song at 1m": nobody knows what happens`,
+		"worker-1":                       `"worker-1": it is too short`,
+		"worker-1 sings a song at 1m":    `"worker-1 sings a song at 1m": this event is unknown`,
 		"worker-1 exits badly at 1m":     `"worker-1 exits badly at 1m": an exit code is a number from 0 to 255`,
 		"worker-1 exits 300 at 1m":       `"worker-1 exits 300 at 1m": an exit code is a number from 0 to 255`,
-		"worker scales to -1 at 1m":      `"worker scales to -1 at 1m": a number from 0 is needed`,
+		"worker scales to -1 at 1m":      `"worker scales to -1 at 1m": the number of replicas must be 0 or more`,
 		"operator is down from 9s to 9s": `"operator is down from 9s to 9s": the second time must be later`,
-		"worker-1 exits 1":               `"worker-1 exits 1": nobody knows when`,
-		"worker-1 exits 1 at noon":       `"worker-1 exits 1 at noon": noon is no time`,
-		"worker-1 is evicted after 10s":  `"worker-1 is evicted after 10s": nobody knows when`,
-		"job exits 1 at 10s":             `"job" exits: only a replica, as in worker-1 can`,
+		"worker-1 exits 1":               `"worker-1 exits 1": the time is missing or wrong`,
+		"worker-1 exits 1 at noon":       `"worker-1 exits 1 at noon": noon is not a duration`,
+		"worker-1 is evicted after 10s":  `"worker-1 is evicted after 10s": the time is missing or wrong`,
+		"job exits 1 at 10s":             `"job" exits: only a replica such as worker-1 can`,
 		"worker-1 is suspended at 10s":   `"worker-1" is suspended: only the job can`,
 	} {
-		_, err := ParseHappening(sentence)
+		_, err := ParseEvent(sentence)
 		if err == nil {
 			t.Errorf("%q is accepted", sentence)
 			continue
 		}
-		if got, _, _ := strings.Cut(err.Error(), "; say it"); got != says {
+		if got, _, _ := strings.Cut(err.Error(), "; write it"); got != says {
 			t.Errorf("got  %s\nwant %s", got, says)
 		}
 	}
@@ -139,13 +138,13 @@ func TestTheScriptMustFitTheJob(t *testing.T) {
 		"worker scales to 2000000000 at 1m":                "worker scales to 2000000000: it can have 0 to 10000 replicas",
 	} {
 		m := parseJob(t, "kind: PyTorchJob\nspec: {pytorchReplicaSpecs: {Master: {}, Worker: {replicas: 4}}}")
-		if _, err := Live(m, parseScript(t, script), pace); fmt.Sprint(err) != want {
+		if _, err := Simulate(m, parseScript(t, script), pace); fmt.Sprint(err) != want {
 			t.Errorf("%s: got %v, want %s", script, err, want)
 		}
 	}
 }
 
-// As `scale` refuses it.
+// `trainyard scale` refuses the same.
 func TestAnElasticJobScalesWithinItsBounds(t *testing.T) {
 	for script, want := range map[string]string{
 		"worker scales to 4 at 1m": "<nil>",
@@ -153,7 +152,7 @@ func TestAnElasticJobScalesWithinItsBounds(t *testing.T) {
 		"worker scales to 1 at 1m": "worker scales to 1: it can have 2 to 4 replicas",
 	} {
 		m := parseJob(t, "kind: PyTorchJob\nspec: {elasticPolicy: {minReplicas: 2, maxReplicas: 4}, pytorchReplicaSpecs: {Worker: {replicas: 2}}}")
-		if _, err := Live(m, parseScript(t, script), pace); fmt.Sprint(err) != want {
+		if _, err := Simulate(m, parseScript(t, script), pace); fmt.Sprint(err) != want {
 			t.Errorf("%s: got %v, want %s", script, err, want)
 		}
 	}
@@ -161,7 +160,7 @@ func TestAnElasticJobScalesWithinItsBounds(t *testing.T) {
 
 func TestALifeIsJSON(t *testing.T) {
 	m := parseJob(t, "kind: PyTorchJob\nspec: {pytorchReplicaSpecs: {Worker: {}}}")
-	life, err := Live(m, nil, pace)
+	life, err := Simulate(m, nil, pace)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +170,7 @@ func TestALifeIsJSON(t *testing.T) {
 	}
 }
 
-// A name ends where the bars begin, and the longest begins within the picture: in 12 points a letter has about 6.
+// A name ends where the bars begin, and the longest one starts inside the picture: at font size 12 a letter is about 6 wide.
 func TestNamesFitInThePicture(t *testing.T) {
 	name := "dataset-initializer-0"
 	life := &Life{Runs: []Run{{Replica: "node-0", End: time.Minute}, {Replica: name, End: time.Minute}}}
@@ -191,7 +190,7 @@ func TestNamesFitInThePicture(t *testing.T) {
 // The picture has a bar for each run, in the colour of its end, and is well-formed.
 func TestPicture(t *testing.T) {
 	m := parseJob(t, "kind: PyTorchJob\nspec: {pytorchReplicaSpecs: {Master: {}, Worker: {replicas: 2}}}")
-	life, err := Live(m, parseScript(t, "worker-1 exits 137 at 2m"), pace)
+	life, err := Simulate(m, parseScript(t, "worker-1 exits 137 at 2m"), pace)
 	if err != nil {
 		t.Fatal(err)
 	}

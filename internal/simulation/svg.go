@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// The measures of a picture.
+// The sizes of a picture.
 const (
 	width, right           = 900, 20
-	narrow, letter, margin = 110, 7, 8 // of what is left of the bars: at least, for each letter, around the names
+	narrow, letter, margin = 110, 7, 8 // the space left of the bars: at least, for each letter, around the names
 	rowHeight, barGap      = 26, 5
 )
 
-// SVG is the life as a picture: a line for each replica, a bar for each of its runs, in the colour of its end.
+// SVG is the life as a picture: a row for each replica, a bar for each of its runs, in the colour of its end.
 func (l *Life) SVG() string {
 	rows := l.rows()
 	left := narrow
@@ -82,7 +82,7 @@ func index(rows []string, name string) int {
 	return -1
 }
 
-// colour is green for a run that ended well, red for one that failed, grey for one that was stopped.
+// colour is green for a run that succeeded, red for one that failed, grey for one that was stopped.
 func colour(r Run) string {
 	switch r.Code {
 	case 0:
@@ -94,7 +94,7 @@ func colour(r Run) string {
 	}
 }
 
-// tick is the distance between two marks of the time axis: a round one, so that there are at most ten.
+// tick is the distance between two marks of the time axis: a round number, so that there are at most ten marks.
 func tick(span time.Duration) time.Duration {
 	for _, step := range []time.Duration{time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute,
 		5 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour} {

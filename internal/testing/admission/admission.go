@@ -14,11 +14,11 @@ import (
 // the errors. old is the stored object when this is an update, else nil. The object is changed as the API server would change it.
 func Admit(t *testing.T, object, old *unstructured.Unstructured) (dropped, refusals []string) {
 	t.Helper()
-	gate, err := admission.For(object.GroupVersionKind())
-	if err != nil || gate == nil {
+	validator, err := admission.For(object.GroupVersionKind())
+	if err != nil || validator == nil {
 		t.Fatalf("no definition serves %s: %v", object.GroupVersionKind(), err)
 	}
-	dropped, errs := gate.Admit(t.Context(), object, old)
+	dropped, errs := validator.Admit(t.Context(), object, old)
 	for _, err := range errs {
 		refusals = append(refusals, err.Error())
 	}

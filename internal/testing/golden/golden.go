@@ -1,5 +1,5 @@
-// Package golden holds what programs print against files that people have read and found right. `go test -update` writes the files
-// anew, to be read again as a diff.
+// Package golden compares what programs print with files that people have reviewed. `go test -update` writes the files again;
+// review the diff.
 package golden
 
 import (
@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write the golden files as they would be now")
+var update = flag.Bool("update", false, "write the golden files again")
 
-// Check holds a text against a golden file.
+// Check compares a text with a golden file.
 func Check(t *testing.T, file, got string) {
 	t.Helper()
 	if *update {
@@ -25,6 +25,6 @@ func Check(t *testing.T, file, got string) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s is otherwise now (-then +now); `go test -update` writes it anew:\n%s", file, diff)
+		t.Errorf("%s has changed (-file +now); `go test -update` writes it again:\n%s", file, diff)
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// TestEveryKnownFaultIsHeld reads the table of docs/differences.md: all faults are there, in order, and each names tests
+// TestEveryKnownFaultHasTests reads the table of docs/differences.md: all faults are there, in order, and each names tests
 // and stories that exist, or says why it does not concern us.
-func TestEveryKnownFaultIsHeld(t *testing.T) {
+func TestEveryKnownFaultHasTests(t *testing.T) {
 	tests := declared(t)
 	text, err := os.ReadFile("../../../docs/differences.md")
 	if err != nil {
@@ -31,11 +31,11 @@ func TestEveryKnownFaultIsHeld(t *testing.T) {
 		}
 		names := named.FindAllStringSubmatch(cells[4], -1)
 		if len(names) == 0 && !strings.Contains(cells[3], "Does not concern") {
-			t.Errorf("nothing holds%s", cells[1])
+			t.Errorf("no test for%s", cells[1])
 		}
 		for _, name := range names {
 			if !tests[name[1]] {
-				t.Errorf("there is no %s to hold%s", name[1], cells[1])
+				t.Errorf("there is no %s, which is to test%s", name[1], cells[1])
 			}
 		}
 	}
@@ -46,9 +46,9 @@ func TestEveryKnownFaultIsHeld(t *testing.T) {
 	}
 }
 
-// TestWhatFlyteNeedsIsHeld reads the tables of docs/flyte.md: all points and all wishes are there, in order, and each names
-// tests that exist, or says whose it is.
-func TestWhatFlyteNeedsIsHeld(t *testing.T) {
+// TestWhatFlyteNeedsHasTests reads the tables of docs/flyte.md: all points and all requests are there, in order, and each names
+// tests that exist, or says who has to do it.
+func TestWhatFlyteNeedsHasTests(t *testing.T) {
 	tests := declared(t)
 	text, err := os.ReadFile("../../../docs/flyte.md")
 	if err != nil {
@@ -56,7 +56,7 @@ func TestWhatFlyteNeedsIsHeld(t *testing.T) {
 	}
 	rows := regexp.MustCompile(`(?m)^\| M?\d+ \|.*$`).FindAllString(string(text), -1)
 	if len(rows) != 11+23 {
-		t.Fatalf("there are %d points and wishes, want 11 and 23", len(rows))
+		t.Fatalf("there are %d points and requests, want 11 and 23", len(rows))
 	}
 	for i, row := range rows {
 		cells := strings.Split(strings.Trim(row, "|"), "|")
@@ -69,11 +69,11 @@ func TestWhatFlyteNeedsIsHeld(t *testing.T) {
 		}
 		names := regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(cells[len(cells)-1], -1)
 		if len(names) == 0 && !strings.Contains(row, "'s to do") {
-			t.Errorf("nothing holds%s", cells[0])
+			t.Errorf("no test for%s", cells[0])
 		}
 		for _, name := range names {
 			if !tests[name[1]] {
-				t.Errorf("there is no %s to hold%s", name[1], cells[0])
+				t.Errorf("there is no %s, which is to test%s", name[1], cells[0])
 			}
 		}
 	}

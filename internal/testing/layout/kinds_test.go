@@ -345,7 +345,7 @@ func isSimulated(k kinds.Adapter, doc *document.Document, file []*document.Docum
 	if err != nil {
 		return err
 	}
-	life, err := simulation.Live(m, nil, simulation.Pace{Starts: time.Second, Stops: time.Second, Trains: time.Minute, Limit: 24 * time.Hour})
+	life, err := simulation.Simulate(m, nil, simulation.Pace{Starts: time.Second, Stops: time.Second, Trains: time.Minute, Limit: 24 * time.Hour})
 	if err == nil && !strings.Contains(life.String(), "Succeeded") && !strings.Contains(life.String(), "succeeded") {
 		err = fmt.Errorf("it does not succeed:\n%s", life)
 	}

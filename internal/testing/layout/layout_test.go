@@ -8,7 +8,7 @@ import (
 
 const module = "github.com/trainyard/trainyard/"
 
-// TestImportsGoOneWay holds the lines that docs/design.md draws between packages.
+// TestImportsGoOneWay checks the rules on imports in docs/design.md.
 func TestImportsGoOneWay(t *testing.T) {
 	for _, c := range []struct {
 		sentence string
@@ -22,43 +22,43 @@ func TestImportsGoOneWay(t *testing.T) {
 			never:    []string{"k8s.io/kubernetes/", "go.etcd.io/etcd/server", module + "internal/cluster", module + "internal/procrun"},
 		},
 		{
-			sentence: "the enclave knows nothing of ours",
+			sentence: "the enclave imports no other package of ours",
 			packages: "./internal/enclave/...",
 			never:    []string{module},
 			except:   []string{module + "internal/enclave"},
 		},
 		{
-			sentence: "the runtime knows nothing of ours, and does not need Kubernetes' components",
+			sentence: "the runtime imports no other package of ours, and none of Kubernetes' components",
 			packages: "./internal/procrun/...",
 			never:    []string{module, "k8s.io/kubernetes/"},
 			except:   []string{module + "internal/procrun"},
 		},
 		{
-			sentence: "the local cluster knows its enclave and its runtime, and nothing of training",
+			sentence: "the local cluster imports its enclave and its runtime, and nothing about training",
 			packages: "./internal/cluster/...",
 			never:    []string{module},
 			except:   []string{module + "internal/cluster", module + "internal/enclave", module + "internal/procrun"},
 		},
 		{
-			sentence: "the heart knows Kubernetes' types, and nothing that could act",
+			sentence: "the rules import Kubernetes' types, and nothing that has effects",
 			packages: "./internal/job",
 			never:    []string{module, "k8s.io/client-go", "sigs.k8s.io/controller-runtime", "k8s.io/kubernetes/"},
 			except:   []string{module + "internal/job", module + "internal/text", module + "api/naming"},
 		},
 		{
-			sentence: "kinds answer, and cannot act",
+			sentence: "kinds import nothing that has effects",
 			packages: "./internal/kinds/...",
 			never:    []string{module + "internal", "k8s.io/client-go", "sigs.k8s.io/controller-runtime/pkg/client"},
 			except:   []string{module + "internal/job", module + "internal/kinds", module + "internal/manifest", module + "internal/text"},
 		},
 		{
-			sentence: "text is text",
+			sentence: "text imports neither our packages nor Kubernetes",
 			packages: "./internal/text",
 			never:    []string{module, "k8s.io/"},
 			except:   []string{module + "internal/text"},
 		},
 		{
-			sentence: "the API needs neither a client nor anything internal",
+			sentence: "the API imports neither a client nor an internal package",
 			packages: "./api/...",
 			never:    []string{module + "internal", "k8s.io/client-go/kubernetes", "sigs.k8s.io/controller-runtime/pkg/client"},
 		},
