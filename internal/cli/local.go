@@ -50,7 +50,7 @@ func (r *running) cluster(ctx context.Context) (_ *rest.Config, release func(*fo
 		if c, err = r.start(ctx); errors.Is(err, cluster.ErrRunning) {
 			r.clusterDone, r.clusterErr = guest.Done(), errClusterStopped
 			r.screen.setLive("Joining the local cluster, which another process has started …")
-			config, err := join(ctx, filepath.Join(r.dataDir, "kubeconfig"))
+			config, err := join(ctx, r.dataDir)
 			return config, func(*follower) { guest.Leave() }, startError(err)
 		}
 		guest.Leave() // the other cluster has just ended, and this run has started its own
@@ -146,21 +146,61 @@ func (r *running) awaitGuests(c *cluster.Cluster, signals <-chan os.Signal) {
 }
 
 // join waits until the local cluster of another process is ready.
-func join(ctx context.Context, kubeconfig string) (*rest.Config, error) {
+func join(ctx context.Context, dataDir string) (*rest.Config, error) {
 	var config *rest.Config
+	var last error
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		var err error
-		if config, err = clientcmd.BuildConfigFromFlags("", kubeconfig); err != nil {
+		if config, last = currentAccess(dataDir); errors.Is(last, errNoOperator) {
+			return false, last
+		} else if last != nil {
 			return false, nil
 		}
 		ctx, cancel := context.WithTimeout(ctx, time.Second) // the file may have been replaced
 		defer cancel()
-		return definition.Await(ctx, config) == nil, nil
+		last = definition.Await(ctx, config)
+		return last == nil, nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("joining the local cluster that is running: %w", err)
+	switch {
+	case err == nil:
+		return config, nil
+	case errors.Is(last, errNoOperator):
+		return nil, last
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
 	}
-	return config, nil
+	return nil, fmt.Errorf("joining the local cluster that another process has started: it is not ready after a minute: %w", last)
+}
+
+// errNoOperator says that the local cluster runs no operator.
+var errNoOperator = errors.New("the local cluster runs without the operator: stop it, and `trainyard up` starts it with one")
+
+// errStarting says that the kubeconfig of a data directory is not the running cluster's.
+var errStarting = errors.New("it is still starting")
+
+// currentAccess is the access to the cluster that runs in a data directory. The kubeconfig of an earlier start is older than the lock.
+func currentAccess(dataDir string) (*rest.Config, error) {
+	file := filepath.Join(dataDir, "kubeconfig")
+	written, err := os.Stat(file)
+	if err != nil {
+		return nil, err
+	}
+	locked, err := os.Stat(filepath.Join(dataDir, "lock"))
+	if err != nil {
+		return nil, err
+	}
+	if written.ModTime().Before(locked.ModTime()) {
+		return nil, errStarting
+	}
+	config, err := clientcmd.LoadFromFile(file)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range config.Clusters {
+		if _, without := c.Extensions[withoutOperator]; without {
+			return nil, errNoOperator
+		}
+	}
+	return clientcmd.NewDefaultClientConfig(*config, nil).ClientConfig()
 }
 
 // defaultDataDir is the local cluster's directory, unless --data-dir names another.

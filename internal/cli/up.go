@@ -1,13 +1,17 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/trainyard/trainyard/internal/cluster"
 )
@@ -51,14 +55,14 @@ Objects are kept in the data directory; the next "up" continues with them.`,
 		},
 	}
 	cmd.Flags().StringVar(&u.dataDir, "data-dir", "", "directory that keeps the cluster (default ~/.local/share/trainyard)")
-	cmd.Flags().StringVar(&u.kubeconfig, "kubeconfig", "", `file to write for clients (default "kubeconfig" in the data directory)`)
+	cmd.Flags().StringVar(&u.kubeconfig, "kubeconfig", "", "a kubeconfig to add the cluster to, as its current context until the cluster stops (default: none but the data directory's own)")
 	cmd.Flags().BoolVar(&u.withoutOperator, "without-operator", false, "start Kubernetes alone, without the operator for training jobs")
 	addNodeFlags(cmd, &u.nodes)
 	return cmd
 }
 
 func (u *up) run(ctx context.Context) error {
-	options := cluster.Options{DataDir: u.dataDir, Kubeconfig: u.kubeconfig, Progress: progress(u.out)}
+	options := cluster.Options{DataDir: u.dataDir, Progress: progress(u.out)}
 	if err := u.nodes.apply(&options); err != nil {
 		return err
 	}
@@ -72,6 +76,10 @@ func (u *up) run(ctx context.Context) error {
 		}
 		options.DataDir = dir
 	}
+	shared, err := u.sharedKubeconfig(options.DataDir)
+	if err != nil {
+		return err
+	}
 	began := time.Now()
 	c, err := cluster.Start(ctx, options)
 	if errors.Is(err, context.Canceled) {
@@ -79,6 +87,16 @@ func (u *up) run(ctx context.Context) error {
 	}
 	if err != nil {
 		return startError(err)
+	}
+	if err := u.writeKubeconfigs(c, shared); err != nil {
+		return errors.Join(err, u.stop(c))
+	}
+	if shared != nil {
+		defer func() {
+			if err := shared.leave(); err != nil {
+				fmt.Fprintf(u.out, "The current context of %s is still %s: %v\n", shared.file, shared.name, err)
+			}
+		}()
 	}
 	u.printReady(c, time.Since(began))
 
@@ -96,6 +114,37 @@ func (u *up) run(ctx context.Context) error {
 	return nil
 }
 
+// sharedKubeconfig is the file of --kubeconfig, nil if it is not set or is the cluster's own.
+func (u *up) sharedKubeconfig(dataDir string) (*sharedKubeconfig, error) {
+	if u.kubeconfig == "" {
+		return nil, nil
+	}
+	file, err := filepath.Abs(u.kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := filepath.Abs(dataDir)
+	if err != nil || file == filepath.Join(dir, "kubeconfig") {
+		return nil, err
+	}
+	shared := &sharedKubeconfig{file, contextName(dir)}
+	return shared, shared.check()
+}
+
+// writeKubeconfigs completes the cluster's own kubeconfig, by which `run` joins it, and merges it into the person's.
+func (u *up) writeKubeconfigs(c *cluster.Cluster, shared *sharedKubeconfig) error {
+	if u.withoutOperator {
+		if err := markWithoutOperator(c.Kubeconfig()); err != nil {
+			return err
+		}
+	}
+	if shared == nil {
+		return nil
+	}
+	u.kubeconfig = shared.file
+	return shared.merge(c.Kubeconfig())
+}
+
 // printReady says that the cluster is ready, and how to use it.
 func (u *up) printReady(c *cluster.Cluster, took time.Duration) {
 	if isTerminal(u.out) {
@@ -105,7 +154,10 @@ func (u *up) printReady(c *cluster.Cluster, took time.Duration) {
 	for _, note := range c.Notes() {
 		fmt.Fprintf(u.out, "Note: %s\n", note)
 	}
-	fmt.Fprintf(u.out, "Use it from another terminal:\n    export KUBECONFIG=%s\n", c.Kubeconfig())
+	fmt.Fprintln(u.out, "Use it from another terminal:")
+	if u.kubeconfig != clientcmd.RecommendedHomeFile || os.Getenv("KUBECONFIG") != "" { // else clients use it anyway
+		fmt.Fprintf(u.out, "    export KUBECONFIG=%s\n", cmp.Or(u.kubeconfig, c.Kubeconfig()))
+	}
 	if !u.withoutOperator {
 		fmt.Fprintln(u.out, "    trainyard run --nodes 2 -- python train.py")
 	}

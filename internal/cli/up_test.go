@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 
+	"k8s.io/client-go/tools/clientcmd"
+
 	"github.com/trainyard/trainyard/internal/testing/local"
 )
 
@@ -17,7 +19,8 @@ func TestUp(t *testing.T) {
 		t.Run("says that it is ready, and stops on "+name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			kubeconfig := filepath.Join(dir, "elsewhere", "config")
+			kubeconfig := filepath.Join(dir, "config")
+			write(t, kubeconfig, "apiVersion: v1\nkind: Config\ncurrent-context: prod\ncontexts: [{name: prod, context: {cluster: prod}}]\nclusters: [{name: prod, cluster: {server: \"https://prod\"}}]\n")
 			up := local.StartUp(t, filepath.Join(dir, "data"), "--kubeconfig", kubeconfig, "--without-operator").Ready()
 			want := regexp.MustCompile(`(?s)^(Starting the local cluster: [^\n]+ …\n){3}` +
 				`The local cluster is ready \(\d+\.\d s\)\.\n\n(Note: [^\n]+\n)*` +
@@ -26,11 +29,15 @@ func TestUp(t *testing.T) {
 			if !want.MatchString(up.Output()) {
 				t.Errorf("it says:\n%s", up.Output())
 			}
-			if _, err := os.Stat(up.Kubeconfig()); err == nil {
-				t.Error("it writes a second kubeconfig into the data directory")
-			}
-			if info, err := os.Stat(kubeconfig); err != nil || info.Mode().Perm() != 0o600 {
+			if info, err := os.Stat(up.Kubeconfig()); err != nil || info.Mode().Perm() != 0o600 {
 				t.Errorf("the kubeconfig: %v, %v", info, err)
+			}
+			if got := currentContext(t, kubeconfig); got != "trainyard-data" {
+				t.Errorf("the current context is %s", got)
+			}
+			if output, code := outcome(local.CLI("run", "--data-dir="+up.DataDir, "--", "true")); code != 1 ||
+				output != "trainyard: the local cluster runs without the operator: stop it, and `trainyard up` starts it with one\n" {
+				t.Errorf("a run ends with code %d and says %s", code, output)
 			}
 			w := local.At(t, kubeconfig)
 			w.Create(local.Pod("runs", "exec sleep 600"))
@@ -43,12 +50,49 @@ func TestUp(t *testing.T) {
 			if !strings.HasSuffix(up.Output(), "\nStopping the local cluster …\nStopped.\n") {
 				t.Errorf("at the end it says:\n%s", up.Output())
 			}
+			if got := currentContext(t, kubeconfig); got != "prod" {
+				t.Errorf("after the stop the current context is %s", got)
+			}
 			for _, p := range all {
 				if p.Alive() {
 					t.Errorf("process %s is left", p)
 				}
 			}
 		})
+	}
+}
+
+func currentContext(t *testing.T, kubeconfig string) string {
+	t.Helper()
+	config, err := clientcmd.LoadFromFile(kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config.CurrentContext
+}
+
+// A run joins a cluster by its data directory, wherever else its kubeconfig is.
+func TestRunJoinsAClusterWithAnotherKubeconfig(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	up := local.StartUp(t, filepath.Join(dir, "data"), "--kubeconfig", filepath.Join(dir, "elsewhere", "config")).Ready()
+	output, code := outcome(local.CLI("run", "--data-dir="+up.DataDir, "--name=guest", "--", "echo", "hello"))
+	if code != 0 || !strings.Contains(output, "worker-0 | hello\n") {
+		t.Errorf("it ends with code %d and says:\n%s", code, output)
+	}
+	if output, code := outcome(local.CLI("get", "guest", "--kubeconfig", filepath.Join(dir, "elsewhere", "config"))); code != 0 {
+		t.Errorf("get ends with code %d and says:\n%s", code, output)
+	}
+}
+
+func TestUpRefusesAForeignContextOfItsName(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "config")
+	write(t, file, "apiVersion: v1\nkind: Config\ncontexts: [{name: trainyard-data, context: {cluster: prod}}]\n")
+	output, code := outcome(local.CLI("up", "--data-dir="+filepath.Join(dir, "data"), "--kubeconfig="+file))
+	if code != 2 || !strings.HasPrefix(output, "trainyard: "+file+" has a context trainyard-data of another cluster: ") {
+		t.Errorf("it ends with code %d and says %s", code, output)
 	}
 }
 

@@ -1,0 +1,181 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/trainyard/trainyard/internal/cluster"
+)
+
+// sharedKubeconfig is a kubeconfig of a person, into which `trainyard up` merges the local cluster under a name of its own. It may have
+// other clusters, be a symbolic link, and be edited by other programs at the same time.
+type sharedKubeconfig struct{ file, name string }
+
+// previousContext is the extension of our context that keeps the current-context from before. It is in the file, so that the next
+// `up` can still put it back if this one is killed.
+const previousContext = "trainyard.dev/previous-context"
+
+// kubeconfigLockTimeout is how long another program may hold the lock of a kubeconfig. kubectl holds it for milliseconds.
+const kubeconfigLockTimeout = 5 * time.Second
+
+// check refuses, before a cluster is started, a file that is not a kubeconfig, and one in which another cluster has our name.
+func (k sharedKubeconfig) check() error {
+	config, _, err := k.read()
+	if err != nil {
+		return usageError{err}
+	}
+	if context := config.Contexts[k.name]; context != nil && !cluster.IsLocal(*config, k.name) {
+		return usageError{fmt.Errorf("%s has a context %s of another cluster: rename that context, or name another file", k.file, k.name)}
+	}
+	return nil
+}
+
+// merge adds the cluster of the kubeconfig source and makes it the current context.
+func (k sharedKubeconfig) merge(source string) error {
+	ours, err := clientcmd.LoadFromFile(source)
+	if err != nil {
+		return fmt.Errorf("reading the cluster's kubeconfig: %w", err)
+	}
+	from := ours.Contexts[ours.CurrentContext]
+	return k.edit(func(config *clientcmdapi.Config) error {
+		previous := config.CurrentContext
+		if previous == k.name {
+			previous = k.previous(config)
+		}
+		context := clientcmdapi.NewContext()
+		context.Cluster, context.AuthInfo = k.name, k.name
+		if old := config.Contexts[k.name]; old != nil {
+			context.Namespace = old.Namespace
+		}
+		if previous != "" {
+			text, err := json.Marshal(previous)
+			if err != nil {
+				return err
+			}
+			context.Extensions[previousContext] = &runtime.Unknown{Raw: text, ContentType: runtime.ContentTypeJSON}
+		}
+		config.Clusters[k.name], config.AuthInfos[k.name], config.Contexts[k.name] = ours.Clusters[from.Cluster], ours.AuthInfos[from.AuthInfo], context
+		config.CurrentContext = k.name
+		return nil
+	})
+}
+
+// leave puts the previous current-context back, unless the person has chosen another since. The entries stay, for the next `up`.
+func (k sharedKubeconfig) leave() error {
+	return k.edit(func(config *clientcmdapi.Config) error {
+		previous := k.previous(config)
+		if previous == "" || config.CurrentContext != k.name {
+			return nil
+		}
+		config.CurrentContext = previous
+		delete(config.Contexts[k.name].Extensions, previousContext)
+		return nil
+	})
+}
+
+// previous is the current-context from before, empty if there was none or it is gone.
+func (k sharedKubeconfig) previous(config *clientcmdapi.Config) string {
+	var name string
+	if context := config.Contexts[k.name]; context != nil {
+		if kept, ok := context.Extensions[previousContext].(*runtime.Unknown); ok {
+			_ = json.Unmarshal(kept.Raw, &name) // a value that is not ours is no name
+		}
+	}
+	if config.Contexts[name] == nil {
+		return ""
+	}
+	return name
+}
+
+// edit changes the file in place, so that links to it, its owner and its mode stay. It holds the lock that kubectl and kind use.
+func (k sharedKubeconfig) edit(change func(*clientcmdapi.Config) error) error {
+	if err := os.MkdirAll(filepath.Dir(k.file), 0o700); err != nil {
+		return fmt.Errorf("writing the kubeconfig: %w", err)
+	}
+	_, file, err := k.read()
+	if err != nil {
+		return err
+	}
+	unlock, err := lockKubeconfig(file)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	config, file, err := k.read()
+	if err != nil {
+		return err
+	}
+	if err := change(config); err != nil {
+		return err
+	}
+	content, err := clientcmd.Write(*config)
+	if err != nil {
+		return fmt.Errorf("writing the kubeconfig: %w", err)
+	}
+	if err := os.WriteFile(file, content, 0o600); err != nil { // an existing file keeps its mode
+		return fmt.Errorf("writing the kubeconfig: %w", err)
+	}
+	return nil
+}
+
+// read is the content of the file, empty if it does not exist, and the file that it really is.
+func (k sharedKubeconfig) read() (*clientcmdapi.Config, string, error) {
+	file, err := filepath.EvalSymlinks(k.file)
+	if errors.Is(err, os.ErrNotExist) {
+		return clientcmdapi.NewConfig(), k.file, nil
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	config, err := clientcmd.LoadFromFile(file)
+	if err != nil {
+		return nil, "", fmt.Errorf("reading the kubeconfig %s: %w", k.file, err)
+	}
+	return config, file, nil
+}
+
+// lockKubeconfig creates the lock file that client-go uses for kubeconfigs.
+func lockKubeconfig(file string) (unlock func(), err error) {
+	name := file + ".lock"
+	for deadline := time.Now().Add(kubeconfigLockTimeout); ; time.Sleep(10 * time.Millisecond) {
+		lock, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL, 0)
+		switch {
+		case err == nil:
+			_ = lock.Close()
+			return func() { _ = os.Remove(name) }, nil
+		case !errors.Is(err, os.ErrExist):
+			return nil, fmt.Errorf("locking the kubeconfig: %w", err)
+		case time.Now().After(deadline):
+			return nil, fmt.Errorf("another program holds the lock of the kubeconfig; if none does, delete %s", name)
+		}
+	}
+}
+
+// withoutOperator is the extension of a local cluster that runs no operator, so no run can join it.
+const withoutOperator = "trainyard.dev/without-operator"
+
+// markWithoutOperator notes in the local cluster's own kubeconfig that it runs no operator.
+func markWithoutOperator(file string) error {
+	return sharedKubeconfig{file: file}.edit(func(config *clientcmdapi.Config) error {
+		for _, c := range config.Clusters {
+			c.Extensions[withoutOperator] = &runtime.Unknown{Raw: []byte("{}"), ContentType: runtime.ContentTypeJSON}
+		}
+		return nil
+	})
+}
+
+// contextName is the name of the local cluster of a data directory in a person's kubeconfig.
+func contextName(dataDir string) string {
+	if dir, err := defaultDataDir(); err == nil && dir == dataDir {
+		return "trainyard"
+	}
+	return "trainyard-" + filepath.Base(dataDir)
+}
