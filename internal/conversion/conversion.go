@@ -58,15 +58,15 @@ func Kinds() []string {
 	return names
 }
 
-// leave says of a job of another kind that it is left as it is. Of other objects that goes without saying.
+// leave notes that a kubeflow.org job of another kind is not changed. Objects of other groups need no note.
 func (c *converter) leave() []Note {
 	if gvk := c.doc.Object.GroupVersionKind(); gvk.Group == kubeflowv1.GroupVersion.Group {
-		c.note("kind", "%s is not served: it is left as it is", gvk.Kind)
+		c.note("kind", "%s is not supported: it is left as it is", gvk.Kind)
 	}
 	return c.notes
 }
 
-// ToV1 rewrites an object in place and tells what it did. Objects that are not converted are left as they are.
+// ToV1 rewrites an object in place and returns notes on what it did. Objects that are not converted are left as they are.
 func ToV1(doc *document.Document) ([]Note, error) {
 	c := &converter{doc: doc}
 	l, known := layout(doc)
@@ -74,9 +74,9 @@ func ToV1(doc *document.Document) ([]Note, error) {
 		return c.leave(), nil
 	}
 	if !slices.Contains(versions, doc.Object.GetAPIVersion()) {
-		return nil, c.refuse("apiVersion", "the layout of %s is not known: those of %s are", doc.Object.GetAPIVersion(), strings.Join(versions, ", "))
+		return nil, c.refuse("apiVersion", "the layout of %s is unknown: use one of %s", doc.Object.GetAPIVersion(), strings.Join(versions, ", "))
 	}
-	unfold(doc.Node, l.ReplicaSpecs)
+	expand(doc.Node, l.ReplicaSpecs)
 	if err := c.convert(l); err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func ToV1(doc *document.Document) ([]Note, error) {
 	return c.notes, c.reread()
 }
 
-// reread makes the object what its text says now.
+// reread parses the object from its new text.
 func (c *converter) reread() error {
 	text, err := Write([]*document.Document{c.doc})
 	if err != nil {
@@ -121,7 +121,7 @@ func (c *converter) convert(l kubeflowv1.Layout) error {
 	return nil
 }
 
-// movePolicies brings the four policies to runPolicy.
+// movePolicies moves the four policies to runPolicy.
 func (c *converter) movePolicies(spec *yaml.Node) error {
 	var moved []*yaml.Node
 	run := get(spec, "runPolicy")
@@ -160,7 +160,7 @@ func (c *converter) movePolicies(spec *yaml.Node) error {
 	return nil
 }
 
-// moveProcesses brings the number of processes to the place that is not deprecated.
+// moveProcesses moves the number of processes out of its deprecated field.
 func (c *converter) moveProcesses(spec *yaml.Node) {
 	elastic := get(spec, "elasticPolicy")
 	value := get(elastic, "nProcPerNode")
@@ -230,9 +230,9 @@ func take(node *yaml.Node, name string) []*yaml.Node {
 	return nil
 }
 
-// unfold writes aliases out in their places, so that what they stand for can be moved and changed there. Those below the roles stay,
-// but for plain values: they are pods, which are changed for all roles that share them.
-func unfold(node *yaml.Node, rolesAt string) {
+// expand replaces aliases by copies, so that their contents can be moved and changed. Below the roles it replaces only those of plain
+// values: the others are pods, which are changed for all roles that share them.
+func expand(node *yaml.Node, rolesAt string) {
 	for i, inner := range node.Content {
 		if target := follow(inner); target != inner && (rolesAt != "" || target.Kind == yaml.ScalarNode) {
 			node.Content[i] = document.Copy(inner)
@@ -241,7 +241,7 @@ func unfold(node *yaml.Node, rolesAt string) {
 		if node.Kind == yaml.MappingNode && i%2 == 1 && node.Content[i-1].Value == rolesAt {
 			below = ""
 		}
-		unfold(node.Content[i], below)
+		expand(node.Content[i], below)
 	}
 }
 

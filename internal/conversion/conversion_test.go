@@ -132,7 +132,7 @@ func TestATFJobIsNoTrainJob(t *testing.T) {
 func TestWhatCannotBeConverted(t *testing.T) {
 	for _, row := range []struct{ name, text, says string }{
 		{"an unknown layout", "apiVersion: kubeflow.org/v1alpha1\nkind: TFJob\nspec: {replicaSpecs: []}",
-			"job.yaml:1: the layout of kubeflow.org/v1alpha1 is not known: those of kubeflow.org/v1, kubeflow.org/v1beta2, kubeflow.org/v1beta1 are"},
+			"job.yaml:1: the layout of kubeflow.org/v1alpha1 is unknown: use one of kubeflow.org/v1, kubeflow.org/v1beta2, kubeflow.org/v1beta1"},
 		{"two values", "apiVersion: kubeflow.org/v1\nkind: TFJob\nspec:\n  backoffLimit: 1\n  runPolicy: {backoffLimit: 2}",
 			"job.yaml:4: spec.backoffLimit is 1 and spec.runPolicy.backoffLimit is 2: remove one of them"},
 		{"two values, one of them an alias", "apiVersion: kubeflow.org/v1\nkind: TFJob\nspec:\n  activeDeadlineSeconds: &n 2\n  backoffLimit: 1\n  runPolicy: {backoffLimit: *n}",

@@ -22,7 +22,7 @@ import (
 	"github.com/trainyard/trainyard/internal/manifest"
 )
 
-// ToTrainJob makes a TrainingRuntime and a TrainJob of a PyTorchJob of any layout, and tells what could not be carried over. The
+// ToTrainJob makes a TrainingRuntime and a TrainJob of a PyTorchJob of any layout, and notes what could not be carried over. The
 // runtime has what several jobs may share, the pods and the policies; the job has what is its own. Objects that are no training jobs
 // are left as they are.
 func ToTrainJob(doc *document.Document) ([]*document.Document, []Note, error) {
@@ -45,7 +45,7 @@ func ToTrainJob(doc *document.Document) ([]*document.Document, []Note, error) {
 
 // readPyTorchJob reads the job, in whatever layout it is written.
 func (c *converter) readPyTorchJob() (*kubeflowv1.PyTorchJob, error) {
-	if _, err := ToV1(c.doc); err != nil { // what it notes is of a layout on the way
+	if _, err := ToV1(c.doc); err != nil { // its notes are on a layout that the user will not see
 		return nil, err
 	}
 	old := &kubeflowv1.PyTorchJob{}
@@ -77,10 +77,10 @@ func (c *converter) move(old *kubeflowv1.PyTorchJob) *mover {
 	return m
 }
 
-// names gives the runtime the job's name, and keeps what the job was marked with, except what would have no effect or no end.
+// names gives the runtime the job's name, and keeps labels and annotations, except those without effect. Finalizers are left out.
 func (m *mover) names() {
 	if len(m.old.Finalizers) > 0 {
-		m.note("metadata.finalizers", "finalizers are left out: who removes them from a PyTorchJob may not know a TrainJob, which would then stay for ever")
+		m.note("metadata.finalizers", "finalizers are left out: the controller that removes them from a PyTorchJob may not do so for a TrainJob, which would then never be deleted")
 	}
 	if _, marked := m.old.Annotations[kubeflowv1.AnnotationRestartPolicy]; marked {
 		m.note("metadata.annotations."+kubeflowv1.AnnotationRestartPolicy, "the annotation %s is left out: it has no effect on a TrainJob", kubeflowv1.AnnotationRestartPolicy)
@@ -100,7 +100,7 @@ func (m *mover) names() {
 	m.job.Spec.RuntimeRef = trainerv1alpha1.RuntimeRef{Name: m.runtime.Name, Kind: new(trainerv1alpha1.TrainingRuntimeKind)}
 }
 
-// policies brings each policy to where a TrainJob has it.
+// policies moves each policy to its place in a TrainJob or its runtime.
 func (m *mover) policies() {
 	policy := m.old.Spec.RunPolicy
 	m.job.Spec.Suspend = policy.Suspend
@@ -115,7 +115,7 @@ func (m *mover) policies() {
 		m.note("spec.runPolicy.backoffLimit", "backoffLimit is now in the runtime's runPolicy")
 	}
 	if policy.SchedulingPolicy != nil {
-		m.note("spec.runPolicy.schedulingPolicy", "schedulingPolicy is left out: a runtime has podGroupPolicy, which is not served yet")
+		m.note("spec.runPolicy.schedulingPolicy", "schedulingPolicy is left out: a runtime has podGroupPolicy, which is not supported yet")
 	}
 	switch by := policy.ManagedBy; {
 	case by != nil && *by == kubeflowv1.ManagedByMultiKueue:
@@ -133,7 +133,7 @@ func (m *mover) template() *corev1.Container {
 		role, at = master, "spec.pytorchReplicaSpecs.Master"
 	}
 	if worker != nil && master != nil && !reflect.DeepEqual(master.Template, worker.Template) {
-		m.note("spec.pytorchReplicaSpecs.Master.template", "the Master's template is left out, as it differs from the Worker's: the nodes of a TrainJob have one")
+		m.note("spec.pytorchReplicaSpecs.Master.template", "the Master's template is left out, because it differs from the Worker's: all nodes of a TrainJob have the same")
 	}
 	if worker != nil && master != nil {
 		ends := "a TrainJob when all nodes have"
@@ -143,7 +143,7 @@ func (m *mover) template() *corev1.Container {
 		m.note("spec.pytorchReplicaSpecs.Master", "a PyTorchJob has succeeded when its Master has, %s", ends)
 	}
 	pod := role.Template.DeepCopy()
-	pod.Spec.RestartPolicy = corev1.RestartPolicyNever // of no account: all start anew
+	pod.Spec.RestartPolicy = corev1.RestartPolicyNever // it has no effect: all nodes restart together
 	m.restarts(m.restartPolicy(at + ".restartPolicy"))
 	step := jobsetv1alpha2.ReplicatedJob{Name: trainerv1alpha1.ContainerNode}
 	step.Template.Labels = map[string]string{trainerv1alpha1.LabelAncestorStep: trainerv1alpha1.StepTrainer}
@@ -163,18 +163,18 @@ func (m *mover) restartPolicy(at string) (policy kubeflowv1.RestartPolicy, where
 		return master.RestartPolicy, at
 	}
 	if master != nil && master.RestartPolicy != worker.RestartPolicy {
-		m.note("spec.pytorchReplicaSpecs.Master.restartPolicy", "the Master's restartPolicy %s is left out, as the Worker's is %s: the nodes of a TrainJob have one",
+		m.note("spec.pytorchReplicaSpecs.Master.restartPolicy", "the Master's restartPolicy %s is left out, because the Worker's is %s: all nodes of a TrainJob have the same",
 			master.RestartPolicy, worker.RestartPolicy)
 	}
 	return worker.RestartPolicy, at
 }
 
-// restarts says in a TrainJob's words what a failure does.
+// restarts sets what a failure does in a TrainJob.
 func (m *mover) restarts(policy kubeflowv1.RestartPolicy, at string) {
 	limit := m.old.Spec.RunPolicy.BackoffLimit
 	switch {
 	case policy == kubeflowv1.RestartPolicyNever:
-		m.note(at, "restartPolicy Never is now backoffLimit 0 in the runtime's runPolicy; a disruption is restarted all the same")
+		m.note(at, "restartPolicy Never is now backoffLimit 0 in the runtime's runPolicy; a disruption is restarted nevertheless")
 		if m.runtime.Spec.RunPolicy == nil {
 			m.runtime.Spec.RunPolicy = &trainerv1alpha1.RuntimeRunPolicy{}
 		}
@@ -184,11 +184,11 @@ func (m *mover) restarts(policy kubeflowv1.RestartPolicy, at string) {
 		m.note(at, "restartPolicy ExitCode has no counterpart: exit codes 1 to 127 are retried like any other")
 	}
 	if limit == nil && m.maxRestarts() == nil {
-		m.note("spec", "backoffLimit is not set: a PyTorchJob is then retried for ever, a TrainJob 6 times")
+		m.note("spec", "backoffLimit is not set: a PyTorchJob is then retried without limit, a TrainJob 6 times")
 	}
 }
 
-// maxRestarts is torchrun's limit. A TrainJob takes it for its own, before any backoffLimit.
+// maxRestarts is torchrun's limit. In a TrainJob it is also the limit of retries, and overrides any backoffLimit.
 func (m *mover) maxRestarts() *int32 {
 	if e := m.old.Spec.ElasticPolicy; e != nil {
 		return e.MaxRestarts
@@ -196,7 +196,7 @@ func (m *mover) maxRestarts() *int32 {
 	return nil
 }
 
-// limits says which of two limits counts.
+// limits notes which of two limits has effect.
 func (m *mover) limits() {
 	most := m.maxRestarts()
 	if most == nil {
@@ -204,13 +204,13 @@ func (m *mover) limits() {
 	}
 	switch policy := m.runtime.Spec.RunPolicy; {
 	case policy == nil || policy.BackoffLimit == nil:
-		m.note("spec.elasticPolicy.maxRestarts", "maxRestarts is also how often a TrainJob is retried, %d times; a PyTorchJob without backoffLimit is for ever", *most)
+		m.note("spec.elasticPolicy.maxRestarts", "maxRestarts is also how often a TrainJob is retried, %d times; a PyTorchJob without backoffLimit is retried without limit", *most)
 	case *policy.BackoffLimit != *most:
 		m.note("spec.elasticPolicy.maxRestarts", "maxRestarts is also how often a TrainJob is retried, %d times: backoffLimit %d has no effect beside it", *most, *policy.BackoffLimit)
 	}
 }
 
-// nodes says how many nodes there are, and that torch starts them.
+// nodes sets how many nodes there are, and torch as their framework.
 func (m *mover) nodes() {
 	n := int32(0)
 	for _, role := range m.defaulted.Spec.PyTorchReplicaSpecs {
@@ -237,7 +237,7 @@ func (m *mover) nodes() {
 	}
 }
 
-// countMaster makes room for the Master among the nodes: a PyTorchJob's bounds are those of its Workers.
+// countMaster adds the Master to the bounds of the nodes: a PyTorchJob's bounds are those of its Workers.
 func (m *mover) countMaster(e *trainerv1alpha1.TorchElasticPolicy) {
 	master := m.defaulted.Spec.PyTorchReplicaSpecs[kubeflowv1.PyTorchMaster]
 	if master == nil || *master.Replicas == 0 || e.MinNodes == nil {
@@ -247,7 +247,7 @@ func (m *mover) countMaster(e *trainerv1alpha1.TorchElasticPolicy) {
 	m.note("spec.elasticPolicy", "minNodes %d and maxNodes %d count the Master, which is a node like any other; minReplicas and maxReplicas are of Workers alone", *e.MinNodes, *e.MaxNodes)
 }
 
-// rendezvous names what a TrainJob has no say in: its nodes always meet by c10d at the first of them.
+// rendezvous notes the settings that a TrainJob does not have: its nodes always meet by c10d at the first of them.
 func (m *mover) rendezvous(e *kubeflowv1.ElasticPolicy) {
 	for _, field := range []struct {
 		name string
@@ -277,7 +277,7 @@ func (m *mover) container(node *corev1.Container) {
 	}
 	node.Command, node.Args, node.Env, node.Resources = nil, nil, nil, corev1.ResourceRequirements{}
 	if words := strings.Join(append(t.Command, t.Args...), " "); words != "" && !strings.Contains(words, "torchrun") && !strings.Contains(words, "torch.distributed") {
-		m.note("spec", "the command is not torchrun's: a TrainJob tells its nodes of each other in PET_* alone, from which torchrun makes RANK, WORLD_SIZE and MASTER_ADDR")
+		m.note("spec", "the command is not torchrun's: a TrainJob sets only PET_* variables, from which torchrun makes RANK, WORLD_SIZE and MASTER_ADDR")
 	}
 }
 
@@ -300,7 +300,7 @@ func documents(file string, objects ...runtime.Object) ([]*document.Document, er
 	return document.Parse(file, text.String())
 }
 
-// prune removes what Go writes for nothing.
+// prune removes the empty values that Go writes.
 func prune(content map[string]any) {
 	for key, value := range content {
 		switch inner := value.(type) {

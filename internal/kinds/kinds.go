@@ -1,5 +1,6 @@
-// Package kinds lists the kinds of jobs this engine runs. A kind answers questions and never acts: what its roles are,
-// which role's end ends the job, what a failure restarts, what each replica is told. Each has a folder of its own.
+// Package kinds lists the kinds of jobs this engine runs. A kind answers questions and never acts: what its roles are, which role's
+// end ends the job, what a failure restarts, what the environment of each replica is. Each has a folder of its own. The kubeflow.org
+// kinds are rows of one table, package kubeflow reads them.
 package kinds
 
 import (
@@ -26,7 +27,7 @@ type Kind interface {
 	Write(manifest.Object, *manifest.Manifest, job.Status)
 }
 
-// Tools is what the command line asks of a kind besides.
+// Tools is what the command line asks of a kind in addition.
 type Tools interface {
 	// Suspend edits an API object so that its job is suspended, or resumed.
 	Suspend(obj manifest.Object, suspend bool)
@@ -42,12 +43,12 @@ type Adapter interface {
 }
 
 // Based is a kind whose jobs are made from another object, as TrainJobs are from their runtime. The engine brings that object
-// once; the job keeps what it needs of it in its status, and from then on Read needs nothing but the job.
+// once. The job keeps what it needs of it in its status, and Read then needs nothing but the job.
 type Based interface {
 	Kind
 	// Bases are the kinds of such objects.
 	Bases() []manifest.Object
-	// Wants is the object that a job has yet to be made from, by its kind and name; nil once it has been.
+	// Wants is the object that a job still needs, by its kind and name; nil once the job has taken it.
 	Wants(job manifest.Object) manifest.Object
 	// Take keeps in the job what it needs of the object.
 	Take(job, base manifest.Object) error

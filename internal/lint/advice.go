@@ -27,7 +27,7 @@ type subject struct {
 // rolesAt is the path of the roles.
 func (j subject) rolesAt() string { return "spec." + j.Kind.Layout.ReplicaSpecs }
 
-// advise warns of what the API server accepts and a person may not have meant, and of what it would refuse to the operator.
+// advise warns of what the API server accepts and the user may not have meant, and reports what it would refuse of the children.
 func (c *checker) advise() error {
 	kind := kinds.Of(c.object.GroupVersionKind())
 	if kind == nil {
@@ -45,7 +45,7 @@ func (c *checker) advise() error {
 		return c.adviseRuntime(kind, tj)
 	}
 	j := subject{kind.(kubeflow.Kind), obj.(kubeflowv1.Job).Parts()}
-	if !slices.ContainsFunc(c.lost, func(path string) bool { return !strings.Contains(path, ".template") }) {
+	if !slices.ContainsFunc(c.dropped, func(path string) bool { return !strings.Contains(path, ".template") }) {
 		c.adviseRetries(j)
 	}
 	c.adviseEnd(j)
@@ -79,7 +79,7 @@ func (c *checker) at(policy string) string {
 
 var restartPolicies = []string{"Never", "OnFailure", "Always", "ExitCode"}
 
-// ourAnnotations are what our annotations may say.
+// ourAnnotations are our annotations and the values that have a meaning.
 var ourAnnotations = []struct {
 	key   string
 	known []string
@@ -88,7 +88,7 @@ var ourAnnotations = []struct {
 	{kubeflowv1.AnnotationRestartScope, []string{"Job", "Replica"}},
 }
 
-// adviseAnnotations names values without a meaning. The API server has no rules for annotations, and the operator reads past them.
+// adviseAnnotations warns of values without a meaning. The API server has no rules for annotations, and the operator ignores them.
 func (c *checker) adviseAnnotations() {
 	isTrainJob := c.object.GetKind() == trainer.TrainJobKind
 	for _, a := range ourAnnotations {
@@ -131,7 +131,7 @@ func (c *checker) adviseEnd(j subject) {
 	}
 }
 
-// adviseLayout names what is written as older versions had it.
+// adviseLayout warns of fields in the places that older versions had for them.
 func (c *checker) adviseLayout(j subject) {
 	var flat []string
 	for name, set := range map[string]bool{

@@ -29,9 +29,9 @@ func (c *checker) checkAutoscaler(m *manifest.Manifest) error {
 	for _, e := range refusals {
 		below, ofMetrics := strings.CutPrefix(e.Field, "spec.metrics")
 		if path := "spec.elasticPolicy.metrics" + below; ofMetrics && c.object.GetKind() == kubeflowv1.PyTorchJobKind {
-			c.warn(path, "the job is not scaled by it, as the API server would refuse it: %s", wordsOn(e))
+			c.warn(path, "the job is not scaled by it, as the API server would refuse it: %s", messageOf(e))
 		} else if ofMetrics {
-			c.warn("spec.runtimeRef", "the job is not scaled by its runtime's metrics, as the API server would refuse metrics%s: %s", below, wordsOn(e))
+			c.warn("spec.runtimeRef", "the job is not scaled by its runtime's metrics, as the API server would refuse metrics%s: %s", below, messageOf(e))
 		}
 	}
 	return nil

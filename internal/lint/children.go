@@ -21,19 +21,19 @@ import (
 	"github.com/trainyard/trainyard/internal/manifest"
 )
 
-// origin is where a field of a role's pod comes from: a field of an object of the file, nil where that has none for it.
+// origin is where a field of a role's pod comes from: a field of an object in the file, nil where no object has it.
 type origin func(role, path string, pod *corev1.Pod) (*document.Document, string)
 
-// checkChildren finds what the API server would refuse of what the operator makes of a job, by Kubernetes' own code. The replicas
-// of a role are alike, so its first stands for all.
+// checkChildren finds which children of a job the API server would refuse, by Kubernetes' own code. The replicas of a role are
+// alike, so it checks only the first.
 func (c *checker) checkChildren(m *manifest.Manifest, of origin) error {
 	if role, found := manifest.TooManyReplicas(m.Job); found {
 		c.warn(c.sizeOf(role.Name), "%d replicas are more than any cluster runs, and what would be made for them is not checked: use at most %d", m.Job.Size(role), manifest.MaxReplicas)
 		return nil
 	}
-	m.Job.UID = "uid" // which only a cluster gives
+	m.Job.UID = "uid" // only a cluster sets it
 	if slices.ContainsFunc(c.problems, func(p Problem) bool { return p.Severity == Error }) {
-		m.Env = func(job.Replica) manifest.Env { return manifest.Env{} } // it is worked out for jobs that are as they should be
+		m.Env = func(job.Replica) manifest.Env { return manifest.Env{} } // the environment is defined only for valid jobs
 	}
 	if err := c.checkAutoscaler(m); err != nil {
 		return err
@@ -53,7 +53,7 @@ func (c *checker) checkChildren(m *manifest.Manifest, of origin) error {
 		}
 	}
 	if len(c.problems) > len(known) {
-		return nil // a Service has its ports and names from the pods
+		return nil // the Services' ports and names come from the pods
 	}
 	for _, child := range m.Children() {
 		service, is := child.Object.(*corev1.Service)
@@ -65,8 +65,8 @@ func (c *checker) checkChildren(m *manifest.Manifest, of origin) error {
 			return err
 		}
 		for _, e := range refusals {
-			if words := wordsOn(e); !slices.ContainsFunc(known, func(p Problem) bool { return p.covers("metadata.name") }) {
-				c.add(Error, "metadata.name", "the Service %s would be refused: %s: %s", service.Name, e.Field, words)
+			if message := messageOf(e); !slices.ContainsFunc(known, func(p Problem) bool { return p.covers("metadata.name") }) {
+				c.add(Error, "metadata.name", "the Service %s would be refused: %s: %s", service.Name, e.Field, message)
 				c.depends()
 			}
 		}
@@ -90,31 +90,31 @@ func (c *checker) sizeOf(role string) string {
 }
 
 func (c *checker) refusedChild(e *field.Error, role string, pod *corev1.Pod, of origin, known []Problem) {
-	words := wordsOn(e)
+	message := messageOf(e)
 	doc, path := of(role, e.Field, pod)
 	if doc != nil {
-		words = asWritten(words, e, doc.Written(path))
+		message = asWritten(message, e, doc.Written(path))
 	}
 	switch {
-	case ofName(e.Field):
+	case fromJobName(e.Field):
 		doc, path = c.doc, "metadata.name"
 	case doc == nil:
-		doc, path, words = c.doc, "spec.runtimeRef", fmt.Sprintf("the pods of %s would be refused: %s: %s", role, e.Field, words)
+		doc, path, message = c.doc, "spec.runtimeRef", fmt.Sprintf("the pods of %s would be refused: %s: %s", role, e.Field, message)
 	}
-	if doc == c.doc && (c.follows(path, words) || slices.ContainsFunc(known, func(p Problem) bool { return p.covers(path) })) {
+	if doc == c.doc && (c.follows(path, message) || slices.ContainsFunc(known, func(p Problem) bool { return p.covers(path) })) {
 		return
 	}
-	c.addTo(doc, Error, path, "%s", words)
+	c.addTo(doc, Error, path, "%s", message)
 	c.depends()
 }
 
-// covers tells whether an error has said already what is wrong with a field of a pod: it is about that, or about its role.
+// covers tells whether an error already reports a field of a pod: it is about that field, or about its role.
 func (p Problem) covers(path string) bool {
 	return p.Severity == Error && within(path, p.Path) && (within(p.Path, path) || len(parts(p.Path)) >= len(parts("spec.roles.role")))
 }
 
-// ofName tells whether a field of a pod is made from the job's name.
-func ofName(path string) bool {
+// fromJobName tells whether a field of a pod is made from the job's name.
+func fromJobName(path string) bool {
 	return path == "metadata.name" || path == "spec.hostname" || path == "spec.subdomain"
 }
 
@@ -130,14 +130,14 @@ func podRefusals(pod *corev1.Pod) (field.ErrorList, error) {
 	return slices.DeleteFunc(refusals, func(e *field.Error) bool { return copied(e, refusals) }), nil
 }
 
-// copied tells whether a request is refused only because it was taken from the limit, which is refused, too.
+// copied tells whether a request is refused only because it was copied from a limit that is refused, too.
 func copied(e *field.Error, refusals field.ErrorList) bool {
 	limit := strings.Replace(e.Field, ".resources.requests[", ".resources.limits[", 1)
 	return limit != e.Field && slices.ContainsFunc(refusals, func(other *field.Error) bool { return other.Field == limit && other.Detail == e.Detail })
 }
 
 func serviceRefusals(service *corev1.Service) (field.ErrorList, error) {
-	service.Spec.ClusterIPs = []string{service.Spec.ClusterIP} // as the API server completes it
+	service.Spec.ClusterIPs = []string{service.Spec.ClusterIP} // as the API server defaults it
 	defaults.SetObjectDefaults_Service(service)
 	internal := &core.Service{}
 	if err := defaults.Convert_v1_Service_To_core_Service(service, internal, nil); err != nil {
@@ -146,27 +146,27 @@ func serviceRefusals(service *corev1.Service) (field.ErrorList, error) {
 	return validation.ValidateServiceCreate(internal), nil
 }
 
-// wordsOn are the API server's words on a field, or plainer ones where they alone do not tell what to do.
-func wordsOn(e *field.Error) string {
+// messageOf is the API server's message on a field, or a plainer one where that does not say what to do.
+func messageOf(e *field.Error) string {
 	switch {
 	case e.Type == field.ErrorTypeNotFound && strings.Contains(e.Field, ".volumeMounts["):
 		return fmt.Sprintf("there is no volume %v: add it to volumes", e.BadValue)
 	case e.Type == field.ErrorTypeRequired && e.Detail == "":
 		return "it is missing: add it"
 	}
-	words, _, _ := strings.Cut(strings.TrimPrefix(e.ErrorBody(), "Invalid value: "), " (e.g. ") // then come examples, and a regular expression
-	return strings.TrimPrefix(words, `"": `)                                                    // where the value says nothing
+	message, _, _ := strings.Cut(strings.TrimPrefix(e.ErrorBody(), "Invalid value: "), " (e.g. ") // then come examples, and a regular expression
+	return strings.TrimPrefix(message, `"": `)                                                    // where the value says nothing
 }
 
-// asWritten names a value as it stands in the file, not as it was understood.
-func asWritten(words string, e *field.Error, written string) string {
+// asWritten puts a value into a message as it is written in the file, not as it was parsed.
+func asWritten(message string, e *field.Error, written string) string {
 	quantity, isQuantity := e.BadValue.(resource.Quantity)
 	switch {
 	case written == "":
 	case e.Type == field.ErrorTypeRequired:
 		return written + " counts as nothing here: use another value"
 	case isQuantity:
-		return strings.Replace(words, quantity.String(), written, 1)
+		return strings.Replace(message, quantity.String(), written, 1)
 	}
-	return words
+	return message
 }

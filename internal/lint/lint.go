@@ -1,10 +1,10 @@
-// Package lint finds what is wrong with a manifest before a cluster does, with the line it stands on.
+// Package lint finds what is wrong with a manifest before a cluster does, and in which line.
 //
-// Errors are what the API server would refuse, of the object or of the pods and Services that the operator makes of it: they are
-// found by its own libraries, over the embedded definitions, so most are its own sentences. Warnings are what it would accept and its
-// user may not have meant.
+// Errors are what the API server would refuse in the object, or in the pods and Services that the operator creates for it. Kubernetes'
+// own libraries find them with the embedded definitions, so most messages are the API server's own. Warnings are what it would accept
+// and the user may not have meant.
 //
-// What cannot be read does not hide what is wrong with the rest: it is mended or left out, and of the rest is said what does not
+// A value that cannot be read does not hide other problems: it is fixed or left out, and the rest is checked as far as it does not
 // depend on it.
 package lint
 
@@ -37,10 +37,10 @@ type Problem struct {
 	File     string   `json:"file"`
 	Line     int      `json:"line,omitempty"`
 	Severity Severity `json:"severity"`
-	// Path is the field; empty where the problem is the file's.
+	// Path is the field; empty where the problem is that of the whole file.
 	Path    string `json:"path,omitempty"`
 	Message string `json:"message"`
-	// Depends is set where a cluster may know better, by its webhooks, runtimes and kinds.
+	// Depends is set where a cluster may decide otherwise, by its webhooks, runtimes and kinds.
 	Depends bool `json:"-"`
 
 	column int
@@ -91,8 +91,8 @@ func Documents(ctx context.Context, docs []*document.Document) (problems []Probl
 	return sorted(problems), jobs, nil
 }
 
-// sorted are problems by their lines, and one of several that are said of one text: an anchor is read wherever it is used, a runtime
-// for every job.
+// sorted are problems by their lines. Of several equal problems in one place it keeps one: an anchor is read wherever it is used, a
+// runtime once for every job.
 func sorted(problems []Problem) []Problem {
 	slices.SortStableFunc(problems, func(a, b Problem) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Path, b.Path)) })
 	type place struct {
@@ -112,11 +112,11 @@ func sorted(problems []Problem) []Problem {
 type checker struct {
 	doc  *document.Document
 	file []*document.Document
-	// object is the document's with what is wrong mended or left out, as far as it has been checked.
+	// object is the document's object. What is wrong in it is fixed or left out, as far as it has been checked.
 	object   *unstructured.Unstructured
 	problems []Problem
-	// lost are the fields that were left out.
-	lost []string
+	// dropped are the fields that were left out.
+	dropped []string
 }
 
 func (c *checker) add(severity Severity, path, format string, args ...any) {
@@ -129,7 +129,7 @@ func (c *checker) addTo(doc *document.Document, severity Severity, path, format 
 	})
 }
 
-// depends marks the last problem as one of which a cluster may know better.
+// depends marks the last problem as one that a cluster may decide otherwise.
 func (c *checker) depends() { c.problems[len(c.problems)-1].Depends = true }
 
 func (c *checker) warn(path, format string, args ...any) {
@@ -138,15 +138,15 @@ func (c *checker) warn(path, format string, args ...any) {
 	}
 }
 
-// follows tells whether a problem may be nothing but the consequence of what was left out: it is about that, or about what holds it
-// and names it.
-func (c *checker) follows(path, words string) bool {
-	return slices.ContainsFunc(c.lost, func(lost string) bool {
-		return within(path, lost) || within(lost, path) && strings.Contains(strings.ToLower(words), strings.ToLower(lastName(lost)))
+// follows tells whether a problem may be only a consequence of a dropped field: it is about that field, or about one that contains it
+// and its message names it.
+func (c *checker) follows(path, message string) bool {
+	return slices.ContainsFunc(c.dropped, func(dropped string) bool {
+		return within(path, dropped) || within(dropped, path) && strings.Contains(strings.ToLower(message), strings.ToLower(lastName(dropped)))
 	})
 }
 
-// lastName is the last part of a path that is no number of an entry.
+// lastName is the last part of a path that is not an index.
 func lastName(path string) string {
 	all := parts(path)
 	for i := len(all) - 1; i >= 0; i-- {
@@ -157,13 +157,13 @@ func lastName(path string) string {
 	return path
 }
 
-// within tells whether a path is another or below it.
+// within tells whether a path is the same as another, or below it.
 func within(path, other string) bool {
 	p, o := parts(path), parts(other)
 	return len(p) >= len(o) && slices.Equal(p[:len(o)], o)
 }
 
-// parts are those of a path, however it is written: a.b[0], a[b][0].
+// parts are the names and indexes of a path, in either notation: a.b[0], a[b][0].
 func parts(path string) []string {
 	return strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' })
 }

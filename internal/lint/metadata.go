@@ -21,7 +21,7 @@ var (
 	anything = structural.Structural{Extensions: structural.Extensions{XPreserveUnknownFields: true}}
 )
 
-// metadataSchema is what metadata may have: definitions leave that to the API server.
+// metadataSchema is the schema of metadata, which definitions do not have: the API server knows it.
 var metadataSchema = structural.Structural{
 	Generic: structural.Generic{Type: "object"},
 	Properties: map[string]structural.Structural{
@@ -31,7 +31,7 @@ var metadataSchema = structural.Structural{
 	},
 }
 
-// withMetadata is the schema of an object, metadata and all.
+// withMetadata is the schema of an object with that of its metadata.
 func withMetadata(s *structural.Structural) *structural.Structural {
 	whole := *s
 	whole.Properties = map[string]structural.Structural{}
@@ -42,7 +42,7 @@ func withMetadata(s *structural.Structural) *structural.Structural {
 	return &whole
 }
 
-// unknownMetadata drops the fields that no metadata has.
+// unknownMetadata drops the fields that metadata does not have.
 func unknownMetadata(object *unstructured.Unstructured) []string {
 	metadata, isMap := object.Object["metadata"].(map[string]any)
 	if !isMap {
@@ -55,7 +55,7 @@ func unknownMetadata(object *unstructured.Unstructured) []string {
 	return dropped
 }
 
-// metadataRefusals are the API server's for labels, annotations and the like. On names the definitions have rules of their own.
+// metadataRefusals are the API server's errors on labels, annotations and the like. The definitions have their own rules on names.
 func metadataRefusals(object *unstructured.Unstructured) field.ErrorList {
 	named := object.DeepCopy()
 	clusterWide := object.GetKind() == trainer.ClusterTrainingRuntimeKind

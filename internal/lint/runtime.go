@@ -16,8 +16,7 @@ import (
 	"github.com/trainyard/trainyard/internal/runtimes"
 )
 
-// adviseRuntime finds what a TrainJob and its runtime get wrong together, which no API server sees before the operator makes pods of
-// them.
+// adviseRuntime finds why a TrainJob and its runtime cannot run together. No API server checks this before the operator creates pods.
 func (c *checker) adviseRuntime(kind kinds.Kind, tj *trainer.TrainJob) error {
 	if tj.Namespace == "" {
 		tj.Namespace = metav1.NamespaceDefault
@@ -27,7 +26,7 @@ func (c *checker) adviseRuntime(kind kinds.Kind, tj *trainer.TrainJob) error {
 		c.warn("spec.runtimeRef.name", "%v: the job waits until the cluster has it", err)
 		return nil
 	case err != nil:
-		return nil // the runtime cannot be read: what is wrong with it is said of it
+		return nil // the runtime cannot be read: its own check reports why
 	}
 	m := kind.Read(tj)
 	if m.Job.Invalid != "" {
@@ -45,7 +44,7 @@ func (c *checker) adviseRuntime(kind kinds.Kind, tj *trainer.TrainJob) error {
 	})
 }
 
-// ofTrainer is the field of spec.trainer that a field of a pod comes from, empty where it is another's.
+// ofTrainer is the field of spec.trainer that a field of a pod comes from, empty where it comes from elsewhere.
 func ofTrainer(t *trainer.Trainer, path string, pod *corev1.Pod) string {
 	n := slices.IndexFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == trainer.ContainerNode })
 	rest, ok := strings.CutPrefix(path, fmt.Sprintf("spec.containers[%d].", n))

@@ -16,8 +16,8 @@ import (
 	"github.com/trainyard/trainyard/internal/kinds"
 )
 
-// check does with an object what an API server does before it stores it. It answers whether it is a training job: those of
-// other groups are another API server's to judge.
+// check does with an object what an API server does before it stores it. It returns whether it is a training job. Objects of other
+// groups are not checked.
 func (c *checker) check(ctx context.Context) (isJob bool, err error) {
 	gvk := c.doc.Object.GroupVersionKind()
 	if kind := kinds.Misplaced(gvk); kind != nil {
@@ -33,11 +33,11 @@ func (c *checker) check(ctx context.Context) (isJob bool, err error) {
 		return false, err
 	}
 	if validator == nil {
-		known, served, err := known()
+		names, served, err := definedKinds()
 		if err != nil {
 			return false, err
 		}
-		if near := nearest(gvk.Kind, known); near != "" && near != gvk.Kind {
+		if near := nearest(gvk.Kind, names); near != "" && near != gvk.Kind {
 			c.add(Error, "kind", "there is no %s: did you mean %s?", gvk.Kind, near)
 		} else {
 			c.add(Error, "kind", "there is no %s in %s: there is %s", gvk.Kind, gvk.GroupVersion(), strings.Join(served, ", "))
@@ -51,7 +51,7 @@ func (c *checker) check(ctx context.Context) (isJob bool, err error) {
 func (c *checker) admit(ctx context.Context, validator *admission.Validator) error {
 	c.object = c.doc.Object.DeepCopy()
 	schema := withMetadata(validator.Schema)
-	c.mendFields("", c.object.Object, schema)
+	c.fixFields("", c.object.Object, schema)
 	for _, path := range unknownMetadata(c.object) {
 		c.unknown(schema, path)
 	}
@@ -59,7 +59,7 @@ func (c *checker) admit(ctx context.Context, validator *admission.Validator) err
 		if c.object.GetGenerateName() == "" {
 			c.add(Error, "metadata.name", "the job has no name: add metadata.name")
 		}
-		c.object.SetName(c.object.GetGenerateName() + "x") // the API server judges what has a name
+		c.object.SetName(c.object.GetGenerateName() + "x") // the API server checks objects after they got a name
 	}
 	dropped, refusals := validator.Shape(c.object)
 	for _, path := range dropped {
@@ -70,7 +70,7 @@ func (c *checker) admit(ctx context.Context, validator *admission.Validator) err
 		c.drop(e, schema)
 	}
 	for _, e := range validator.Rules(ctx, c.object, nil) {
-		if !strings.Contains(e.Detail, "no such key") { // of a rule that cannot do without what was left out
+		if !strings.Contains(e.Detail, "no such key") { // a rule failed because it reads a dropped field
 			c.refusal(e)
 		}
 	}
@@ -82,23 +82,23 @@ func (c *checker) admit(ctx context.Context, validator *admission.Validator) err
 	return c.advise()
 }
 
-// refusal is an error of the API server, without the path that stands before it and twice in it.
+// refusal adds an error of the API server, without the path, which its message repeats.
 func (c *checker) refusal(e *field.Error) {
 	path := strings.TrimPrefix(e.Field, "<nil>.")
-	words := strings.TrimPrefix(wordsOn(e), `"object": `)
-	words = strings.ReplaceAll(words, e.Field+" in body ", "it ")
+	message := strings.TrimPrefix(messageOf(e), `"object": `)
+	message = strings.ReplaceAll(message, e.Field+" in body ", "it ")
 	if e.Type == field.ErrorTypeTypeInvalid {
-		_, words, _ = strings.Cut(strings.TrimSuffix(words, fmt.Sprintf(": %q", e.BadValue)), ": ")
+		_, message, _ = strings.Cut(strings.TrimSuffix(message, fmt.Sprintf(": %q", e.BadValue)), ": ")
 	}
-	if !c.follows(path, words) {
-		c.add(Error, path, "%s", words)
+	if !c.follows(path, message) {
+		c.add(Error, path, "%s", message)
 	}
 }
 
-// drop leaves out what is refused, and puts nothing where something is missing, so that the rest can be judged.
+// drop removes what is refused, and adds an empty value where one is missing, so that the rest can be checked.
 func (c *checker) drop(e *field.Error, schema *structural.Structural) {
 	path := strings.TrimPrefix(e.Field, "<nil>.")
-	parent, name := holder(c.object.Object, path)
+	parent, name := parentOf(c.object.Object, path)
 	switch {
 	case parent == nil:
 		return
@@ -115,11 +115,11 @@ func (c *checker) drop(e *field.Error, schema *structural.Structural) {
 			parent[name] = map[string]any{}
 		}
 	}
-	c.lost = append(c.lost, path)
+	c.dropped = append(c.dropped, path)
 }
 
-// holder is the mapping in which the last part of a path is, or should be; nil where that is an entry of a list.
-func holder(value any, path string) (map[string]any, string) {
+// parentOf is the mapping in which the last part of a path is, or should be; nil where that is an entry of a list.
+func parentOf(value any, path string) (map[string]any, string) {
 	path = strings.TrimPrefix(path, ".")
 	switch v := value.(type) {
 	case map[string]any:
@@ -130,20 +130,20 @@ func holder(value any, path string) (map[string]any, string) {
 			if inner, known := v[path[:end]]; known && end == len(path) {
 				return v, path
 			} else if known {
-				return holder(inner, path[end:])
+				return parentOf(inner, path[end:])
 			}
 		}
 	case []any:
 		index, rest, _ := strings.Cut(strings.TrimPrefix(path, "["), "]")
 		if i, err := strconv.Atoi(index); err == nil && i < len(v) {
-			return holder(v[i], rest)
+			return parentOf(v[i], rest)
 		}
 	}
 	return nil, ""
 }
 
-// known are the kinds that there are, and in which versions.
-func known() (names, served []string, err error) {
+// definedKinds are the kinds that the definitions have, and in which versions they are served.
+func definedKinds() (names, served []string, err error) {
 	definitions, err := crds.All()
 	if err != nil {
 		return nil, nil, err
@@ -163,7 +163,7 @@ func (c *checker) unknown(s *structural.Structural, path string) {
 	parent, name := path[:max(cut, 0)], path[cut+1:]
 	if near := nearest(name, fields(s, parent)); near != "" {
 		c.add(Error, path, "there is no such field: did you mean %s?", near)
-		c.lost = append(c.lost, strings.TrimPrefix(parent+"."+near, "."))
+		c.dropped = append(c.dropped, strings.TrimPrefix(parent+"."+near, "."))
 		return
 	}
 	c.add(Error, path, "there is no such field")
@@ -187,7 +187,7 @@ func at(s *structural.Structural, path string) *structural.Structural {
 	return s
 }
 
-// fields are the names that may stand at a path.
+// fields are the names of the fields at a path.
 func fields(s *structural.Structural, path string) []string {
 	if s = at(s, path); s == nil {
 		return nil
@@ -195,7 +195,7 @@ func fields(s *structural.Structural, path string) []string {
 	return slices.Sorted(maps.Keys(s.Properties))
 }
 
-// nearest is the name that differs by the fewest letters, if they are few.
+// nearest is the name with the smallest edit distance, empty if that is large.
 func nearest(name string, names []string) string {
 	best, least := "", max(2, len(name)/3)+1
 	for _, candidate := range names {
@@ -206,7 +206,7 @@ func nearest(name string, names []string) string {
 	return best
 }
 
-// distance is the number of letters to add, drop or change.
+// distance is the edit distance of two names: how many letters to add, drop or change.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -10,39 +10,39 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// mend reports every value of another type than the schema wants. It answers with what is likely meant, or drops the value where
-// that cannot be told, so that the rest of the object can be judged. What the schema does not know is left as it is.
-func (c *checker) mend(path string, value any, s *structural.Structural) (meant any, keep bool) {
+// fix reports every value of another type than the schema wants. It returns what is likely meant, or drops the value where
+// that is unclear, so that the rest of the object can be checked. Fields that the schema does not have are left as they are.
+func (c *checker) fix(path string, value any, s *structural.Structural) (meant any, keep bool) {
 	if value == nil || s == nil {
-		return value, true // nothing is like not being there
+		return value, true // null is the same as absent
 	}
 	switch v := value.(type) {
 	case map[string]any:
 		if s.Type == "object" || s.Type == "" && !s.XIntOrString {
-			c.mendFields(path, v, s)
+			c.fixFields(path, v, s)
 			return v, true
 		}
 	case []any:
 		if s.Type == "array" || s.Type == "" && !s.XIntOrString {
-			return c.mendItems(path, v, s), true
+			return c.fixItems(path, v, s), true
 		}
 	default:
-		words, meant, keep := c.mendScalar(path, v, s)
-		if words == "" {
+		message, meant, keep := c.fixScalar(path, v, s)
+		if message == "" {
 			return value, true
 		}
-		c.add(Error, path, "%s", words)
+		c.add(Error, path, "%s", message)
 		if !keep {
-			c.lost = append(c.lost, path)
+			c.dropped = append(c.dropped, path)
 		}
 		return meant, keep
 	}
 	c.add(Error, path, "%s is needed here, and this is %s", typeName(s), valueName(value))
-	c.lost = append(c.lost, path)
+	c.dropped = append(c.dropped, path)
 	return nil, false
 }
 
-func (c *checker) mendFields(path string, fields map[string]any, s *structural.Structural) {
+func (c *checker) fixFields(path string, fields map[string]any, s *structural.Structural) {
 	for name, value := range fields {
 		var inner *structural.Structural
 		if property, known := s.Properties[name]; known {
@@ -51,7 +51,7 @@ func (c *checker) mendFields(path string, fields map[string]any, s *structural.S
 			inner = s.AdditionalProperties.Structural
 		}
 		at := strings.TrimPrefix(path+"."+name, ".")
-		if meant, keep := c.mend(at, value, inner); keep {
+		if meant, keep := c.fix(at, value, inner); keep {
 			fields[name] = meant
 		} else {
 			delete(fields, name)
@@ -59,20 +59,20 @@ func (c *checker) mendFields(path string, fields map[string]any, s *structural.S
 	}
 }
 
-func (c *checker) mendItems(path string, items []any, s *structural.Structural) []any {
-	mended := []any{}
+func (c *checker) fixItems(path string, items []any, s *structural.Structural) []any {
+	fixed := []any{}
 	for i, value := range items {
-		if meant, keep := c.mend(fmt.Sprintf("%s[%d]", path, i), value, s.Items); keep {
-			mended = append(mended, meant)
+		if meant, keep := c.fix(fmt.Sprintf("%s[%d]", path, i), value, s.Items); keep {
+			fixed = append(fixed, meant)
 		} else {
-			mended = append(mended, nil) // the others stay in their places
+			fixed = append(fixed, nil) // the others keep their indexes
 		}
 	}
-	return mended
+	return fixed
 }
 
-// mendScalar says what is wrong with a plain value, nothing if it is right, and what is meant where that is known.
-func (c *checker) mendScalar(path string, value any, s *structural.Structural) (words string, meant any, keep bool) {
+// fixScalar says what is wrong with a plain value, nothing if it is right, and what is meant where that is known.
+func (c *checker) fixScalar(path string, value any, s *structural.Structural) (message string, meant any, keep bool) {
 	written := c.doc.Written(path)
 	if written == "" {
 		written = fmt.Sprint(value)
@@ -83,7 +83,7 @@ func (c *checker) mendScalar(path string, value any, s *structural.Structural) (
 	isNumber := !isText && !isBoolean
 	switch {
 	case s.XIntOrString:
-		return mendQuantity(path, written, value, s)
+		return fixQuantity(path, written, value, s)
 	case s.Type == "string" && isBoolean:
 		return fmt.Sprintf("%s is a boolean in YAML: quote it, %q", written, written), written, true
 	case s.Type == "string" && isNumber:
@@ -109,8 +109,8 @@ func (c *checker) mendScalar(path string, value any, s *structural.Structural) (
 	return "", value, true
 }
 
-// mendQuantity is about what may be a whole number or text: quantities, and ports by number or name.
-func mendQuantity(path, written string, value any, s *structural.Structural) (words string, meant any, keep bool) {
+// fixQuantity is about what may be a whole number or text: quantities, and ports by number or name.
+func fixQuantity(path, written string, value any, s *structural.Structural) (message string, meant any, keep bool) {
 	isQuantity := s.ValueValidation != nil && strings.Contains(s.ValueValidation.Pattern, "KMGTPE")
 	countable := isQuantity && strings.Contains(path[strings.LastIndex(path, ".")+1:], "/") // as in nvidia.com/gpu
 	switch v := value.(type) {
@@ -131,7 +131,7 @@ func mendQuantity(path, written string, value any, s *structural.Structural) (wo
 
 var sized = regexp.MustCompile(`^([0-9.]+)\s*([kKmMgGtTpP])[iI]?[bB]?$`)
 
-// quantityLike is how the quantity is written that may be meant.
+// quantityLike is the correct notation of the quantity that may be meant.
 func quantityLike(text string) string {
 	parts := sized.FindStringSubmatch(strings.TrimSpace(text))
 	if parts == nil {

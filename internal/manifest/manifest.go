@@ -1,6 +1,6 @@
-// Package manifest stands between the API kinds and the engine. A kind reads an API object into a [Manifest]: the neutral
+// Package manifest is between the API kinds and the engine. A kind reads an API object into a [Manifest]: the neutral
 // job the rules work on, and what its replicas need to find each other. From that, and from nothing else, this package
-// makes the children: pods, Services and the autoscaler. What is the same for all kinds is written down here once.
+// makes the children: pods, Services and the autoscaler. What is the same for all kinds is here.
 package manifest
 
 import (
@@ -27,14 +27,14 @@ type Manifest struct {
 	Env func(job.Replica) Env
 	// Metrics are those by which an autoscaler sizes the elastic role; none without one.
 	Metrics []autoscalingv2.MetricSpec
-	// IndexKey is a further label and annotation under which a pod bears its index, empty for none.
+	// IndexKey is a further label and annotation with the index of a pod, empty for none.
 	IndexKey string
 	// Leader is the replica the others look to. With Rendezvous it is also found by its bare name.
 	Leader     job.Replica
 	Rendezvous bool
 }
 
-// Env is what a replica is told through its environment. A variable that the template sets is left as it is.
+// Env is the environment of a replica. A variable that the template sets is left as it is.
 type Env struct {
 	// Everywhere is for all containers but init containers, Training for the training container alone, Named for others by
 	// their names.

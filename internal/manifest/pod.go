@@ -34,7 +34,7 @@ func (m *Manifest) Pod(r job.Replica, attempt int32) *corev1.Pod {
 	if pod.Annotations == nil && (m.IndexKey != "" || m.Job.Elastic != nil) {
 		pod.Annotations = map[string]string{}
 	}
-	if e := m.Job.Elastic; e != nil && e.Max < math.MaxInt32 { // who may be any number is told none
+	if e := m.Job.Elastic; e != nil && e.Max < math.MaxInt32 { // without a maximum there are no bounds to record
 		pod.Annotations[job.AnnotationBounds] = e.Bounds()
 	}
 	if m.IndexKey != "" {
@@ -47,12 +47,13 @@ func (m *Manifest) Pod(r job.Replica, attempt int32) *corev1.Pod {
 	role := m.role(r.Role)
 	pod.Spec.RestartPolicy = m.Job.PodRestartPolicy(r)
 	pod.Spec.Hostname, pod.Spec.Subdomain = name, m.Job.Name
-	m.tell(pod, r, role, attempt)
+	m.setEnvironment(pod, r, role, attempt)
 	return pod
 }
 
-// tell gives the containers their environment, and lets the last lines of a failed training be read after its pod is gone.
-func (m *Manifest) tell(pod *corev1.Pod, r job.Replica, role job.Role, attempt int32) {
+// setEnvironment gives the containers their environment. The termination message of the training container gets the last lines of
+// its log, so that they can be read after the pod is gone.
+func (m *Manifest) setEnvironment(pod *corev1.Pod, r job.Replica, role job.Role, attempt int32) {
 	env := m.Env(r)
 	training := job.TrainingContainer(pod.Spec, role.Container)
 	for i := range pod.Spec.Containers {

@@ -33,7 +33,7 @@ type Kind struct {
 	PerReplica []string
 	// Complete changes what is different in a job because of the kind's own fields: success, scope, elasticity. It may be nil.
 	Complete func(*manifest.Manifest, kubeflowv1.Job)
-	// Environment is what a replica is told.
+	// Environment is the environment of a replica.
 	Environment func(*manifest.Manifest, kubeflowv1.Job, job.Replica) manifest.Env
 }
 

@@ -23,8 +23,8 @@ func (v *variables) set(value string, names ...string) {
 	}
 }
 
-// environment tells a replica where to meet the others, how many they are and which one it is: by the variables that
-// torch.distributed reads, and by those (PET_*) that torchrun does.
+// environment says where the replicas meet, how many they are and which one this is, in the variables that torch.distributed reads
+// and in those that torchrun reads (PET_*).
 func environment(m *manifest.Manifest, pj *kubeflowv1.PyTorchJob, r job.Replica) manifest.Env {
 	var v variables
 	v.set("1", "PYTHONUNBUFFERED")
@@ -60,8 +60,8 @@ func static(v *variables, m *manifest.Manifest, pj *kubeflowv1.PyTorchJob, r job
 	v.set(strconv.Itoa(int(rank)), "RANK", "PET_NODE_RANK")
 }
 
-// rendezvous is the environment of an elastic Worker. It names the bounds, never the present number, so that scaling
-// changes nobody's environment.
+// rendezvous is the environment of an elastic Worker. It has the bounds, never the present number: scaling must not change the
+// environment of running Workers.
 func rendezvous(v *variables, m *manifest.Manifest, pj *kubeflowv1.PyTorchJob) {
 	e := pj.Spec.ElasticPolicy
 	host, at, backend, id := m.Job.PodName(job.Replica{Role: worker}), port(m, worker), kubeflowv1.RDZVBackendC10D, string(m.Job.UID)
@@ -104,8 +104,8 @@ func rendezvousConf(e *kubeflowv1.ElasticPolicy, backend kubeflowv1.RDZVBackend)
 	for _, c := range e.RDZVConf {
 		pairs = append(pairs, c.Key+"="+c.Value)
 	}
-	told := slices.ContainsFunc(e.RDZVConf, func(c kubeflowv1.RDZVConf) bool { return c.Key == lastCall })
-	if backend == kubeflowv1.RDZVBackendC10D && !told {
+	isSet := slices.ContainsFunc(e.RDZVConf, func(c kubeflowv1.RDZVConf) bool { return c.Key == lastCall })
+	if backend == kubeflowv1.RDZVBackendC10D && !isSet {
 		pairs = append(pairs, fmt.Sprintf("%s=%d", lastCall, torchrun.LastCallTimeout))
 	}
 	return strings.Join(pairs, ",")

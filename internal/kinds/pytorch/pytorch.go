@@ -1,6 +1,6 @@
-// Package pytorch answers what is particular to PyTorchJobs: the Master, or else the first Worker, is where the others
-// meet and whose end counts; a job with a fixed number of replicas is one collective that restarts as one, an elastic one
-// replaces its Workers singly, but for the first, which holds the rendezvous.
+// Package pytorch answers what is particular to PyTorchJobs. The others connect to the Master, or else to the first Worker, and the
+// job ends with it. A job with a fixed number of replicas is one collective and restarts as a whole. An elastic job replaces single
+// Workers, except the first one, which holds the rendezvous.
 package pytorch
 
 import (

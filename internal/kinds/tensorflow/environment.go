@@ -27,8 +27,8 @@ type task struct {
 	Index int32  `json:"index"`
 }
 
-// environment tells the training container of a replica where all others are and which one it is. A replica that is
-// alone needs no such thing, and TensorFlow would start a server for nobody.
+// environment is TF_CONFIG for the training container: where all replicas are and which one this is. A single replica gets none:
+// TensorFlow would start a server that nobody uses.
 func environment(m *manifest.Manifest, tf *kubeflowv1.TFJob, r job.Replica) manifest.Env {
 	if m.Total() == 1 {
 		return manifest.Env{}
@@ -49,8 +49,8 @@ func environment(m *manifest.Manifest, tf *kubeflowv1.TFJob, r job.Replica) mani
 	return manifest.Env{Training: []corev1.EnvVar{{Name: "TF_CONFIG", Value: string(value)}}}
 }
 
-// dynamic is the cluster as a replica sees it whose Workers come and go: a Worker knows itself, a parameter server only
-// itself; all others, and every Worker, know the parameter servers and the Chief.
+// dynamic is the cluster in TF_CONFIG where Workers come and go. A parameter server has only itself in it. All others have the
+// parameter servers and the Chief, and a Worker also itself.
 func dynamic(cluster map[string]any, m *manifest.Manifest, r job.Replica) {
 	if r.Role == string(kubeflowv1.TFPS) {
 		cluster[key(r.Role)] = []string{address(m, r)}
@@ -74,8 +74,8 @@ func addresses(m *manifest.Manifest, role job.Role) []string {
 	return list
 }
 
-// address is where a replica is found. An operator whose cluster's domain pods do not search is told that, as Training
-// Operator is, by a variable.
+// address is where a replica is reached. The variable CUSTOM_CLUSTER_DOMAIN of the operator adds the cluster's domain, as in Training
+// Operator, for clusters whose pods do not search it.
 func address(m *manifest.Manifest, r job.Replica) string {
 	port := kubeflow.Port(m, kubeflowv1.TFLayout, r.Role)
 	host := fmt.Sprintf("%s.%s.%s.svc", m.Job.PodName(r), m.Job.Name, m.Job.Namespace)

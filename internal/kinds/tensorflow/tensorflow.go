@@ -1,6 +1,5 @@
-// Package tensorflow answers what is particular to TFJobs: every replica is told of all others by TF_CONFIG; the Chief,
-// or else the first Worker, is the one whose end counts; replicas restart alone, since TensorFlow's servers wait for each
-// other.
+// Package tensorflow answers what is particular to TFJobs. Every replica finds all others in TF_CONFIG. The job ends with the
+// Chief, or else with the first Worker. Replicas restart alone, because TensorFlow's servers wait for each other.
 package tensorflow
 
 import (

@@ -5,14 +5,14 @@ import (
 	"github.com/trainyard/trainyard/internal/manifest"
 )
 
-// framework is what is particular to one way to train: how many nodes there may be, where they meet, what they are told.
+// framework is what is particular to one way to train: how many nodes there may be, where they meet, what their environment is.
 type framework struct {
-	// named tells whether a runtime asks for this one.
+	// named tells whether a runtime names this framework.
 	named func(*trainer.MLPolicy) bool
 	build func(*manifest.Manifest, *trainer.TrainingRuntimeSpec, *trainer.TrainJob) error
 }
 
-// frameworks are those that are served. The last is for runtimes that name none, whose nodes are told nothing.
+// frameworks are those that are supported. The last is for runtimes that name none; it sets no environment.
 var frameworks = []framework{
 	{named: func(p *trainer.MLPolicy) bool { return p.Torch != nil }, build: torch},
 	{named: func(*trainer.MLPolicy) bool { return true }, build: plain},

@@ -8,7 +8,7 @@ import (
 	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
 )
 
-// overlay lays what the job itself says over the template.
+// overlay sets in the template what the job itself says.
 func overlay(template *trainer.JobSetTemplateSpec, tj *trainer.TrainJob) error {
 	if i := tj.Spec.Initializer; i != nil {
 		if i.Dataset != nil {
@@ -30,7 +30,7 @@ func overlay(template *trainer.JobSetTemplateSpec, tj *trainer.TrainJob) error {
 	return nil
 }
 
-// overlaySource tells an initializer where to fetch from.
+// overlaySource sets where an initializer fetches from.
 func overlaySource(template *trainer.JobSetTemplateSpec, step string, source trainer.Source, tj *trainer.TrainJob) error {
 	c, err := containerOf(template, step, step, tj)
 	if err != nil {
@@ -89,11 +89,11 @@ func setEnv(c *corev1.Container, env ...corev1.EnvVar) {
 	}
 }
 
-// containerOf is the container of a step that a TrainJob speaks of.
+// containerOf is the container of a step whose fields a TrainJob can set.
 func containerOf(template *trainer.JobSetTemplateSpec, step, container string, tj *trainer.TrainJob) (*corev1.Container, error) {
 	s := stepFor(template, step)
 	if s == nil {
-		return nil, misfit(tj, "has no step with the label %s: %s: use another runtime", trainer.LabelAncestorStep, step)
+		return nil, invalid(tj, "has no step with the label %s: %s: use another runtime", trainer.LabelAncestorStep, step)
 	}
 	containers := s.Template.Spec.Template.Spec.Containers
 	for i := range containers {
@@ -101,5 +101,5 @@ func containerOf(template *trainer.JobSetTemplateSpec, step, container string, t
 			return &containers[i], nil
 		}
 	}
-	return nil, misfit(tj, "has no container %s in its step %s: use another runtime", container, s.Name)
+	return nil, invalid(tj, "has no container %s in its step %s: use another runtime", container, s.Name)
 }

@@ -20,7 +20,7 @@ func patched(template trainer.JobSetTemplateSpec, tj *trainer.TrainJob) (trainer
 			continue
 		}
 		patch := p.TrainingRuntimeSpec.Template
-		if err := fits(patch, &template, p.Manager, tj); err != nil {
+		if err := checkPatch(patch, &template, p.Manager, tj); err != nil {
 			return template, err
 		}
 		merged, err := merge(template, patch)
@@ -32,28 +32,28 @@ func patched(template trainer.JobSetTemplateSpec, tj *trainer.TrainJob) (trainer
 	return template, nil
 }
 
-// fits sees that a patch changes only steps and containers that are there: what it would add could not run.
-func fits(patch *trainer.JobSetTemplatePatch, template *trainer.JobSetTemplateSpec, manager string, tj *trainer.TrainJob) error {
+// checkPatch refuses a patch of steps or containers that the template does not have: what it would add could not run.
+func checkPatch(patch *trainer.JobSetTemplatePatch, template *trainer.JobSetTemplateSpec, manager string, tj *trainer.TrainJob) error {
 	if patch.Spec == nil {
 		return nil
 	}
 	for _, p := range patch.Spec.ReplicatedJobs {
 		step := stepNamed(template, p.Name)
 		if step == nil {
-			return misfit(tj, "has no step %s, which the patch of %s changes: it has %s", p.Name, manager, strings.Join(stepNames(template), ", "))
+			return invalid(tj, "has no step %s, which the patch of %s changes: it has %s", p.Name, manager, strings.Join(stepNames(template), ", "))
 		}
 		if p.Template == nil || p.Template.Spec == nil || p.Template.Spec.Template == nil || p.Template.Spec.Template.Spec == nil {
 			continue
 		}
 		pod, spec := p.Template.Spec.Template.Spec, step.Template.Spec.Template.Spec
 		for _, c := range slices.Concat(unknown(pod.Containers, spec.Containers), unknown(pod.InitContainers, spec.InitContainers)) {
-			return misfit(tj, "has no container %s in step %s, which the patch of %s changes", c, p.Name, manager)
+			return invalid(tj, "has no container %s in step %s, which the patch of %s changes", c, p.Name, manager)
 		}
 	}
 	return nil
 }
 
-// unknown are the patched containers that are not among those there are.
+// unknown are the patched containers that the template does not have.
 func unknown(patches []trainer.ContainerPatch, containers []corev1.Container) []string {
 	var names []string
 	for _, p := range patches {
@@ -64,7 +64,7 @@ func unknown(patches []trainer.ContainerPatch, containers []corev1.Container) []
 	return names
 }
 
-// merge is Kubernetes' strategic merge. It does not keep the order of merged lists, and that of the steps counts.
+// merge is Kubernetes' strategic merge. It does not keep the order of merged lists, so merge restores the order of the steps.
 func merge(template trainer.JobSetTemplateSpec, patch *trainer.JobSetTemplatePatch) (trainer.JobSetTemplateSpec, error) {
 	var merged trainer.JobSetTemplateSpec
 	original, err := json.Marshal(template)

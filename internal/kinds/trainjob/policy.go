@@ -5,10 +5,10 @@ import (
 	"github.com/trainyard/trainyard/internal/job"
 )
 
-// retries is how often a job is retried where nobody says so, as in Kubernetes' Jobs.
-const retries = 6
+// defaultRetries is how often a job is retried where no limit is set, as in Kubernetes' Jobs.
+const defaultRetries = 6
 
-// setPolicy completes the job's policy by the runtime's.
+// setPolicy fills what the job's policy leaves out from the runtime's.
 func setPolicy(p *job.RunPolicy, spec *trainer.TrainingRuntimeSpec) {
 	policy := spec.RunPolicy
 	if policy == nil {
@@ -19,7 +19,7 @@ func setPolicy(p *job.RunPolicy, spec *trainer.TrainingRuntimeSpec) {
 	}
 	p.TTLSecondsAfterFinished = first(p.TTLSecondsAfterFinished, policy.TTLSecondsAfterFinished)
 	p.ActiveDeadlineSeconds = first(p.ActiveDeadlineSeconds, policy.ActiveDeadlineSeconds)
-	p.BackoffLimit = first(maxRestarts(spec.MLPolicy), policy.BackoffLimit, failureLimit(spec), stepLimit(spec), new(int32(retries)))
+	p.BackoffLimit = first(maxRestarts(spec.MLPolicy), policy.BackoffLimit, failureLimit(spec), stepLimit(spec), new(int32(defaultRetries)))
 }
 
 // maxRestarts is the limit that torch's elastic policy sets.

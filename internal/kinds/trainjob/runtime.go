@@ -18,7 +18,7 @@ func (Kind) Bases() []manifest.Object {
 	return []manifest.Object{&trainer.TrainingRuntime{}, &trainer.ClusterTrainingRuntime{}}
 }
 
-// Wants is the runtime that a TrainJob has yet to take a copy of: none once it has, or when it is not ours to run.
+// Wants is the runtime of a TrainJob that has no copy of it yet; nil where it has one, or where another controller runs the job.
 func (k Kind) Wants(obj manifest.Object) manifest.Object {
 	tj := obj.(*trainer.TrainJob)
 	if tj.Status.Runtime != nil || tj.DeletionTimestamp != nil || finished(tj) || k.Read(tj).Job.ManagedElsewhere() {
@@ -30,8 +30,8 @@ func (k Kind) Wants(obj manifest.Object) manifest.Object {
 	return &trainer.ClusterTrainingRuntime{ObjectMeta: metav1.ObjectMeta{Name: tj.Spec.RuntimeRef.Name}}
 }
 
-// Take copies a runtime into the status of a TrainJob. There it is written with the first record of the job, before anything is
-// made of it, and is what the job is run by from then on.
+// Take copies a runtime into the status of a TrainJob. The copy is stored with the job's first status, before any child is created,
+// and the job is run by it from then on.
 func (Kind) Take(obj, base manifest.Object) error {
 	tj := obj.(*trainer.TrainJob)
 	var spec *trainer.TrainingRuntimeSpec
@@ -51,7 +51,7 @@ func (Kind) Take(obj, base manifest.Object) error {
 	return nil
 }
 
-// copyOf is the runtime's spec as the job took it.
+// copyOf is the runtime's spec as the job has copied it.
 func copyOf(tj *trainer.TrainJob) (*trainer.TrainingRuntimeSpec, error) {
 	spec := &trainer.TrainingRuntimeSpec{}
 	if err := json.Unmarshal(tj.Status.Runtime.Spec.Raw, spec); err != nil {
@@ -60,8 +60,9 @@ func copyOf(tj *trainer.TrainJob) (*trainer.TrainingRuntimeSpec, error) {
 	return spec, nil
 }
 
-// served refuses a runtime that asks for what is not served: a job that ran without it would not be the one that was asked for.
-func served(spec *trainer.TrainingRuntimeSpec, tj *trainer.TrainJob) error {
+// checkSupported refuses a runtime that asks for what is not supported. A job that ran without it would not be the job that the user
+// wants.
+func checkSupported(spec *trainer.TrainingRuntimeSpec, tj *trainer.TrainJob) error {
 	ml, set := spec.MLPolicy, spec.Template.Spec
 	if ml == nil {
 		ml = &trainer.MLPolicy{}
@@ -95,13 +96,13 @@ func served(spec *trainer.TrainingRuntimeSpec, tj *trainer.TrainJob) error {
 	if what == "" {
 		return nil
 	}
-	return fmt.Errorf("the %s asks for %s, which is not served yet: use another runtime", runtimeOf(tj), what)
+	return fmt.Errorf("the %s asks for %s, which is not supported yet: use another runtime", runtimeOf(tj), what)
 }
 
-// runtimeOf names a job's runtime as a person does.
+// runtimeOf is the kind and name of a job's runtime, for messages.
 func runtimeOf(tj *trainer.TrainJob) string { return refKind(tj) + " " + tj.Spec.RuntimeRef.Name }
 
-// refKind is the kind of a job's runtime, also of a job that no API server has filled in.
+// refKind is the kind of a job's runtime, also where no API server has set the default.
 func refKind(tj *trainer.TrainJob) string {
 	if kind := tj.Spec.RuntimeRef.Kind; kind != nil && *kind != "" {
 		return *kind
@@ -109,7 +110,7 @@ func refKind(tj *trainer.TrainJob) string {
 	return trainer.ClusterTrainingRuntimeKind
 }
 
-// misfit is an error about a job and its runtime.
-func misfit(tj *trainer.TrainJob, format string, args ...any) error {
+// invalid is the error that a job and its runtime cannot run together.
+func invalid(tj *trainer.TrainJob, format string, args ...any) error {
 	return errors.New("the " + runtimeOf(tj) + " " + fmt.Sprintf(format, args...))
 }

@@ -22,7 +22,7 @@ func readStatus(s *trainer.TrainJobStatus, roles []job.Role) job.Status {
 	}, roles)
 }
 
-// writeStatus puts the neutral status into a TrainJob's, and leaves there what is not about it.
+// writeStatus puts the neutral status into a TrainJob's, and keeps the fields that the neutral status does not have.
 func writeStatus(s *trainer.TrainJobStatus, m *manifest.Manifest, status job.Status) {
 	written := manifest.WriteStatus(status, m.Selector)
 	s.States, s.ReplicaStatuses, s.RunStatus = written.Conditions, written.ReplicaStatuses, written.RunStatus

@@ -38,7 +38,7 @@ func setSteps(m *manifest.Manifest, spec *trainer.TrainingRuntimeSpec, tj *train
 	if policy := set.SuccessPolicy; policy != nil && len(policy.TargetReplicatedJobs) == 1 {
 		target := policy.TargetReplicatedJobs[0]
 		if stepNamed(&spec.Template, target) == nil {
-			return misfit(tj, "has no step %s, with which its successPolicy ends the job: it has %s", target, strings.Join(stepNames(&spec.Template), ", "))
+			return invalid(tj, "has no step %s, with which its successPolicy ends the job: it has %s", target, strings.Join(stepNames(&spec.Template), ", "))
 		}
 		m.Job.Success.Role = target
 	}
@@ -51,10 +51,10 @@ func after(template *trainer.JobSetTemplateSpec, i int, tj *trainer.TrainJob) ([
 	var dependencies []job.Dependency
 	for _, d := range step.DependsOn {
 		if stepNamed(template, d.Name) == nil {
-			return nil, misfit(tj, "has a step %s that waits for %s, which it does not have", step.Name, d.Name)
+			return nil, invalid(tj, "has a step %s that waits for %s, which it does not have", step.Name, d.Name)
 		}
 		if !slices.Contains(stepNames(template)[:i], d.Name) {
-			return nil, misfit(tj, "has a step %s that waits for %s, which is no step before it: let it wait for earlier ones only", step.Name, d.Name)
+			return nil, invalid(tj, "has a step %s that waits for %s, which is no step before it: let it wait for earlier ones only", step.Name, d.Name)
 		}
 		dependencies = append(dependencies, job.Dependency{Role: d.Name, Until: job.Milestone(d.Status)})
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/trainyard/trainyard/internal/manifest"
 )
 
-// torch lets the nodes meet at the first of them, and tells each what torchrun wants to know.
+// torch makes the first node the rendezvous of all, and sets the variables that torchrun reads.
 func torch(m *manifest.Manifest, spec *trainer.TrainingRuntimeSpec, tj *trainer.TrainJob) error {
 	m.Rendezvous = true
 	node := trainingContainer(m)
@@ -24,10 +24,10 @@ func torch(m *manifest.Manifest, spec *trainer.TrainingRuntimeSpec, tj *trainer.
 			return err
 		}
 	}
-	told := map[string][]string{}
+	targets := map[string][]string{}
 	if injection := spec.MLPolicy.Torch.EnvInjection; injection != nil {
 		for _, target := range injection.Targets {
-			told[target.JobName] = target.ContainerNames
+			targets[target.JobName] = target.ContainerNames
 		}
 	}
 	perNode := processes(node, tj)
@@ -37,7 +37,7 @@ func torch(m *manifest.Manifest, spec *trainer.TrainingRuntimeSpec, tj *trainer.
 		if r.Role == m.Leader.Role {
 			env.Training = variables
 		}
-		for _, container := range told[r.Role] {
+		for _, container := range targets[r.Role] {
 			env.Named[container] = variables
 		}
 		return env
@@ -50,7 +50,7 @@ func torchVariables(m *manifest.Manifest, policy *trainer.MLPolicy, r job.Replic
 	variables := []corev1.EnvVar{{Name: "PET_NPROC_PER_NODE", Value: perNode}}
 	add := func(name, value string) { variables = append(variables, corev1.EnvVar{Name: name, Value: value}) }
 	if e := m.Job.Elastic; e != nil {
-		// The bounds, never the present number, so that scaling restarts nobody.
+		// The bounds, never the present number: scaling must not change the environment of running nodes.
 		add("PET_NNODES", e.Bounds())
 		add("PET_RDZV_BACKEND", "c10d")
 		add("PET_RDZV_ENDPOINT", host+":"+port)
@@ -66,15 +66,15 @@ func torchVariables(m *manifest.Manifest, policy *trainer.MLPolicy, r job.Replic
 	return variables
 }
 
-// elastic lets the number of nodes change between its bounds. The job ends with them, so that no step can come after.
+// elastic lets the number of nodes change between its bounds. The job ends when the nodes do, so no step may wait for them.
 func elastic(m *manifest.Manifest, e *trainer.TorchElasticPolicy, tj *trainer.TrainJob) error {
 	for _, role := range m.Job.Roles {
 		if slices.ContainsFunc(role.After, func(d job.Dependency) bool { return d.Role == m.Leader.Role }) {
-			return misfit(tj, "has a step %s that waits for %s, with whose elastic nodes the job ends: remove the step or mlPolicy.torch.elasticPolicy", role.Name, m.Leader.Role)
+			return invalid(tj, "has a step %s that waits for %s, with whose elastic nodes the job ends: remove the step or mlPolicy.torch.elasticPolicy", role.Name, m.Leader.Role)
 		}
 	}
 	if ends := m.Job.Success.Role; ends != "" && ends != m.Leader.Role {
-		return misfit(tj, "has a successPolicy of step %s, but the job ends with the elastic nodes of %s: name that step there, or remove mlPolicy.torch.elasticPolicy", ends, m.Leader.Role)
+		return invalid(tj, "has a successPolicy of step %s, but the job ends with the elastic nodes of %s: name that step there, or remove mlPolicy.torch.elasticPolicy", ends, m.Leader.Role)
 	}
 	one := int32(1)
 	low := *first(e.MinNodes, &one)
@@ -115,7 +115,7 @@ func processes(node *corev1.Container, tj *trainer.TrainJob) string {
 	return "1"
 }
 
-// openPort names the port at which the nodes meet, so that the Services have it.
+// openPort adds the port of the rendezvous to the container, so that the Services have it.
 func openPort(node *corev1.Container) {
 	for _, p := range node.Ports {
 		if p.ContainerPort == trainer.TorchPort {
@@ -125,7 +125,7 @@ func openPort(node *corev1.Container) {
 	node.Ports = append(node.Ports, corev1.ContainerPort{ContainerPort: trainer.TorchPort, Protocol: corev1.ProtocolTCP})
 }
 
-// trainingContainer is the container that trains, in the template of the step that does.
+// trainingContainer is the container that trains, in the template of the step that trains.
 func trainingContainer(m *manifest.Manifest) *corev1.Container {
 	containers := m.Templates[m.Leader.Role].Spec.Containers
 	for i := range containers {

@@ -1,6 +1,7 @@
-// Package trainjob answers what is particular to TrainJobs: they are made from a runtime. Its steps are the roles, those that fetch
-// data before those that train; the job's own spec and others' patches are laid over it; and the framework it names tells the nodes
-// of each other. The runtime is the one the job took a copy of when it was first seen.
+// Package trainjob answers what is particular to TrainJobs: they are made from a runtime. Its steps become the roles: first those that
+// fetch data, then those that train. The job's own spec and other controllers' patches override the runtime's template. The framework
+// that the runtime names sets the environment by which the nodes find each other. A job uses the copy of the runtime that it made when
+// it was first seen.
 package trainjob
 
 import (
@@ -36,12 +37,12 @@ func (Kind) Write(obj manifest.Object, m *manifest.Manifest, s job.Status) {
 	writeStatus(&obj.(*trainer.TrainJob).Status, m, s)
 }
 
-// Suspend edits a TrainJob so that it stands still, or goes on.
+// Suspend edits a TrainJob so that it is suspended, or resumed.
 func (Kind) Suspend(obj manifest.Object, suspend bool) {
 	obj.(*trainer.TrainJob).Spec.Suspend = &suspend
 }
 
-// Resize edits a TrainJob so that the step that trains has n nodes. The others' sizes are the runtime's to say.
+// Resize edits a TrainJob so that the step that trains has n nodes. The runtime alone says the sizes of other steps.
 func (k Kind) Resize(obj manifest.Object, role string, n int32) (string, bool) {
 	tj, trains := obj.(*trainer.TrainJob), k.Read(obj).Leader.Role
 	if role != "" && !strings.EqualFold(role, trains) {
@@ -79,13 +80,13 @@ func (Kind) Read(obj manifest.Object) *manifest.Manifest {
 	return m
 }
 
-// build makes the job from its runtime. An error says why the two do not fit.
+// build makes the job from its runtime. An error says why the two cannot run together.
 func build(m *manifest.Manifest, tj *trainer.TrainJob) error {
 	spec, err := copyOf(tj)
 	if err != nil {
 		return err
 	}
-	if err := served(spec, tj); err != nil {
+	if err := checkSupported(spec, tj); err != nil {
 		return err
 	}
 	if spec.Template, err = patched(spec.Template, tj); err != nil {
@@ -105,7 +106,7 @@ func build(m *manifest.Manifest, tj *trainer.TrainJob) error {
 	return checkNames(m.Job)
 }
 
-// checkNames sees that every pod can have its name.
+// checkNames refuses a job with pods whose names are too long.
 func checkNames(j job.Job) error {
 	for _, role := range j.Roles {
 		last := j.Size(role) - 1

@@ -59,29 +59,29 @@ func succeeds(operator jobsetv1alpha2.Operator, targets ...string) func(*trainer
 
 func TestWhatDoesNotFitIsSaid(t *testing.T) {
 	for _, row := range []struct {
-		misfit string
-		change func(*trainer.TrainJob, *trainer.TrainingRuntimeSpec)
+		invalid string
+		change  func(*trainer.TrainJob, *trainer.TrainingRuntimeSpec)
 	}{
 		{"", func(*trainer.TrainJob, *trainer.TrainingRuntimeSpec) {}},
-		{"the ClusterTrainingRuntime torch asks for mlPolicy.mpi, which is not served yet: use another runtime",
+		{"the ClusterTrainingRuntime torch asks for mlPolicy.mpi, which is not supported yet: use another runtime",
 			func(_ *trainer.TrainJob, r *trainer.TrainingRuntimeSpec) {
 				r.MLPolicy = &trainer.MLPolicy{MLPolicySource: trainer.MLPolicySource{MPI: &trainer.MPIMLPolicySource{}}}
 			}},
-		{"the ClusterTrainingRuntime torch asks for podGroupPolicy, which is not served yet: use another runtime",
+		{"the ClusterTrainingRuntime torch asks for podGroupPolicy, which is not supported yet: use another runtime",
 			func(_ *trainer.TrainJob, r *trainer.TrainingRuntimeSpec) {
 				r.PodGroupPolicy = &trainer.PodGroupPolicy{}
 			}},
-		{"the ClusterTrainingRuntime torch asks for the podFailurePolicy of step node, which is not served yet: use another runtime",
+		{"the ClusterTrainingRuntime torch asks for the podFailurePolicy of step node, which is not supported yet: use another runtime",
 			func(_ *trainer.TrainJob, r *trainer.TrainingRuntimeSpec) {
 				r.Template.Spec.ReplicatedJobs[0].Template.Spec.PodFailurePolicy = &batchv1.PodFailurePolicy{}
 			}},
-		{"the ClusterTrainingRuntime torch asks for volumeClaimPolicies (create the claim, and name it among the volumes), which is not served yet: use another runtime",
+		{"the ClusterTrainingRuntime torch asks for volumeClaimPolicies (create the claim, and name it among the volumes), which is not supported yet: use another runtime",
 			func(_ *trainer.TrainJob, r *trainer.TrainingRuntimeSpec) {
 				r.Template.Spec.VolumeClaimPolicies = []jobsetv1alpha2.VolumeClaimPolicy{{}}
 			}},
-		{"the ClusterTrainingRuntime torch asks for a successPolicy of several steps, which is not served yet: use another runtime",
+		{"the ClusterTrainingRuntime torch asks for a successPolicy of several steps, which is not supported yet: use another runtime",
 			succeeds(jobsetv1alpha2.OperatorAll, "node", "evaluate")},
-		{"the ClusterTrainingRuntime torch asks for a successPolicy of any step (name one in its targetReplicatedJobs), which is not served yet: use another runtime",
+		{"the ClusterTrainingRuntime torch asks for a successPolicy of any step (name one in its targetReplicatedJobs), which is not supported yet: use another runtime",
 			succeeds(jobsetv1alpha2.OperatorAny)},
 		{"the ClusterTrainingRuntime torch has no step evaluate, with which its successPolicy ends the job: it has node",
 			succeeds(jobsetv1alpha2.OperatorAll, "evaluate")},
@@ -139,8 +139,8 @@ func TestWhatDoesNotFitIsSaid(t *testing.T) {
 				r.Template.Spec.ReplicatedJobs = append(r.Template.Spec.ReplicatedJobs, step("dataset-initializer", "dataset-initializer", "a"))
 			}},
 	} {
-		t.Run(row.misfit, func(t *testing.T) {
-			if got := read(t, row.change).Job.Invalid; got != row.misfit {
+		t.Run(row.invalid, func(t *testing.T) {
+			if got := read(t, row.change).Job.Invalid; got != row.invalid {
 				t.Errorf("it says %q", got)
 			}
 		})
