@@ -17,8 +17,7 @@ import (
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 )
 
-// kubectlCommand is kubectl itself, so that a bare machine needs nothing else. Without KUBECONFIG or --kubeconfig it uses the local
-// cluster, if one has been started. It is built only if it is called, because it is as large as everything else.
+// kubectlCommand is kubectl itself, so that a bare machine needs nothing else. It uses the same cluster as other verbs. It is built only if it is called, because it is as large as everything else.
 func kubectlCommand(args []string) *cobra.Command {
 	cmd := &cobra.Command{RunE: func(*cobra.Command, []string) error {
 		return usageError{errors.New("kubectl must be the first argument: use `trainyard kubectl …`")}
@@ -41,8 +40,12 @@ func realKubectl(args []string) *cobra.Command {
 	})
 	before := cmd.PersistentPreRunE
 	cmd.PersistentPreRunE = func(c *cobra.Command, args []string) error {
+		local, err := useLocalCluster(c, flags)
+		if err != nil {
+			return err
+		}
 		switch {
-		case useLocalCluster(flags):
+		case local:
 			replaceFatalMessage(errNotRunning, 1, "was refused", "connection refused")
 		case noClusterConfigured(flags):
 			flags.WrapConfigFn = rejectRequests
@@ -53,14 +56,20 @@ func realKubectl(args []string) *cobra.Command {
 	return cmd
 }
 
-// useLocalCluster points kubectl to the local cluster, if one has been started and no other is named. It reports whether it did.
-func useLocalCluster(flags *genericclioptions.ConfigFlags) bool {
-	file, err := localKubeconfig()
-	if err != nil || os.Getenv("KUBECONFIG") != "" || *flags.KubeConfig != "" || *flags.Context != "" || *flags.APIServer != "" {
-		return false
+// useLocalCluster points kubectl to the local cluster, if the rule of chooseCluster says so. It reports whether it did.
+func useLocalCluster(cmd *cobra.Command, flags *genericclioptions.ConfigFlags) (bool, error) {
+	if *flags.KubeConfig != "" || *flags.Context != "" || *flags.APIServer != "" {
+		return false, nil
 	}
-	*flags.KubeConfig = file
-	return true
+	chosen, err := chooseCluster()
+	if err != nil {
+		return false, err
+	}
+	if chosen.notice != "" {
+		fmt.Fprintln(cmd.ErrOrStderr(), chosen.notice)
+	}
+	*flags.KubeConfig = chosen.kubeconfig
+	return chosen.kubeconfig != "", nil
 }
 
 // noClusterConfigured reports whether nothing names a cluster.

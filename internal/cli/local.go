@@ -23,6 +23,9 @@ import (
 
 // cluster is the cluster where the job will run. release is called when the run ends.
 func (r *running) cluster(ctx context.Context) (_ *rest.Config, release func(*follower), _ error) {
+	if err := r.checkFlags(); err != nil {
+		return nil, nil, err
+	}
 	if r.named() {
 		config, err := r.config()
 		return config, func(*follower) {}, err
@@ -31,26 +34,21 @@ func (r *running) cluster(ctx context.Context) (_ *rest.Config, release func(*fo
 		r.namespace = metav1.NamespaceDefault
 	}
 	r.local, r.defaultNamespace = true, metav1.NamespaceDefault
-	if r.dataDir != "" {
-		r.kubeconfig = filepath.Join(r.dataDir, "kubeconfig") // hints then name this cluster
-	} else {
-		var err error
-		if r.dataDir, err = defaultDataDir(); err != nil {
-			return nil, nil, err
-		}
+	if err := r.chooseDir(); err != nil {
+		return nil, nil, err
 	}
 	defer r.screen.clearLive()
 	r.began = time.Now()
 	c, err := r.start(ctx)
 	if errors.Is(err, cluster.ErrRunning) {
-		guest, visitErr := cluster.Visit(ctx, r.dataDir)
+		guest, visitErr := cluster.Visit(ctx, r.dir)
 		if visitErr != nil {
 			return nil, nil, startError(visitErr)
 		}
 		if c, err = r.start(ctx); errors.Is(err, cluster.ErrRunning) {
 			r.clusterDone, r.clusterErr = guest.Done(), errClusterStopped
 			r.screen.setLive("Joining the local cluster, which another process has started …")
-			config, err := join(ctx, r.dataDir)
+			config, err := join(ctx, r.dir)
 			return config, func(*follower) { guest.Leave() }, startError(err)
 		}
 		guest.Leave() // the other cluster has just ended, and this run has started its own
@@ -66,9 +64,28 @@ func (r *running) cluster(ctx context.Context) (_ *rest.Config, release func(*fo
 	return c.RESTConfig(), func(f *follower) { r.stopCluster(c, f) }, nil
 }
 
+// chooseDir sets the data directory. If KUBECONFIG names another cluster, commands without flags use that one, so hints name the
+// directory.
+func (r *running) chooseDir() (err error) {
+	if r.dir = r.dataDir; r.dir != "" {
+		return nil
+	}
+	if r.dir, err = defaultDataDir(); err != nil {
+		return err
+	}
+	if file := os.Getenv("KUBECONFIG"); file == "" || file == filepath.Join(r.dir, "kubeconfig") {
+		return nil
+	}
+	r.dataDir = r.dir
+	if named := configured(); r.output != "json" && named.CurrentContext != "" && !cluster.IsLocal(*named, "") {
+		r.screen.say("The job runs on the local cluster. --context %s selects the cluster of KUBECONFIG.", named.CurrentContext)
+	}
+	return nil
+}
+
 func (r *running) start(ctx context.Context) (*cluster.Cluster, error) {
 	return cluster.Start(ctx, cluster.Options{
-		DataDir: r.dataDir, Progress: func(step string) { r.screen.setLive("Starting the local cluster: " + step + " …") },
+		DataDir: r.dir, Progress: func(step string) { r.screen.setLive("Starting the local cluster: " + step + " …") },
 	})
 }
 
@@ -216,19 +233,4 @@ func defaultDataDir() (string, error) {
 		return "", usageError{fmt.Errorf("finding the local cluster's directory: %w; name one with --data-dir", err)}
 	}
 	return filepath.Join(home, ".local", "share", "trainyard"), nil
-}
-
-// localKubeconfig is the kubeconfig of the local cluster in its default directory.
-func localKubeconfig() (string, error) {
-	dir, err := defaultDataDir()
-	if err != nil {
-		return "", err
-	}
-	file := filepath.Join(dir, "kubeconfig")
-	if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
-		return "", fmt.Errorf("no local cluster has been started: run `trainyard up` first")
-	} else if err != nil {
-		return "", err
-	}
-	return file, nil
 }

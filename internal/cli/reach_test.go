@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"k8s.io/client-go/tools/clientcmd"
@@ -52,4 +53,33 @@ func TestARefusedCompanion(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "job.yaml")
 	write(t, file, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: Not_A_Name}\n---\n"+job("demo", 1, "true"))
 	d.refuses(d.types("submit", "-f", file), 2, `.*ConfigMap Not_A_Name: .*a lowercase RFC 1123 subdomain`)
+}
+
+// The cluster of a verb is the local one while it runs, and is named where a person may expect another.
+func TestTheClusterIsNamed(t *testing.T) {
+	t.Parallel()
+	d, home := desk{&local.World{TB: t}}, t.TempDir()
+	dir := filepath.Join(home, "data")
+	if err := os.Mkdir(filepath.Join(home, ".kube"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(home, ".kube", "config"), "apiVersion: v1\nkind: Config\ncurrent-context: prod\ncontexts: [{name: prod, context: {cluster: prod}}]\nclusters: [{name: prod, cluster: {server: \"http://127.0.0.1:1\"}}]\n")
+	types := func(variable string, args ...string) local.Outcome {
+		return finish(d, &exec.Cmd{Path: "/proc/self/exe", Dir: home, Args: append([]string{trainyardName}, args...),
+			Env: []string{"HOME=" + home, "TRAINYARD_DATA_DIR=" + dir, "PATH=" + os.Getenv("PATH"), variable}})
+	}
+	write(t, filepath.Join(home, "job.yaml"), job("demo", 1, "while true; do sleep 0.1; done"))
+	up := local.StartUp(t, dir).Ready()
+	const here = `\AThe cluster is the local one, because it is running\. --context prod selects the one of ~/\.kube/config\.\n`
+	d.expect(types("", "get"), 0, here+`There are no jobs in namespace default\.`)
+	d.expect(types("", "kubectl", "get", "nodes"), 0, "^The cluster is the local one", "^trainyard +Ready")
+	prod := "KUBECONFIG=" + filepath.Join(home, ".kube", "config")
+	d.expect(types(prod, "submit", "-f", "job.yaml", "--data-dir", dir), 0, "Follow it with `trainyard logs demo -f --data-dir "+dir+"`")
+	d.expect(types(prod, "run", "-f", "job.yaml"), 1, `^The job runs on the local cluster\. --context prod selects the cluster of KUBECONFIG\.$`,
+		"follow it with `trainyard logs demo -f --data-dir "+dir+"`, or delete it with `trainyard delete demo --data-dir "+dir+"`")
+	d.expect(types(prod, "get"), 1, `\AThe cluster is context prod of KUBECONFIG\. The local one is running, too: unset KUBECONFIG to use it\.\n`, "the cluster does not answer")
+	up.Signal(syscall.SIGTERM)
+	up.Wait()
+	d.expect(types("", "get"), 1, `\AThe cluster is context prod of ~/\.kube/config\. The local one is not running\.\n`, "the cluster does not answer")
+	d.refuses(types("", "get", "--data-dir", dir), 1, "the local cluster is not running: `trainyard up` starts it$")
 }

@@ -19,9 +19,11 @@ import (
 type running struct {
 	target
 	recipe
-	file, dataDir, output string
-	dryRun                bool
-	screen                *screen
+	file, output string
+	dryRun       bool
+	screen       *screen
+	// dir is the data directory of the local cluster.
+	dir string
 	// own says that this run started the local cluster, at the time began. Otherwise it has joined another.
 	own   bool
 	began time.Time
@@ -48,10 +50,10 @@ cluster is not up, it is started for this run. The exit code is the job's: 0 suc
 	}
 	addFile(cmd, &r.file, "the manifest")
 	addCluster(cmd, &r.target, "the kubeconfig of another cluster (default: the local cluster)")
+	addDataDir(cmd, &r.target)
 	addNamespace(cmd, &r.target)
 	flags := cmd.Flags()
 	flags.AddFlagSet(r.flags())
-	flags.StringVar(&r.dataDir, "data-dir", "", "the local cluster's directory (default ~/.local/share/trainyard)")
 	flags.StringVarP(&r.output, "output", "o", "text", "text, or json: one line for each event")
 	flags.BoolVar(&r.dryRun, "dry-run", false, "print the manifest and do nothing")
 	return cmd

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,20 +24,24 @@ import (
 	"github.com/trainyard/trainyard/internal/yard"
 )
 
-// target is the cluster and namespace of a verb: the cluster that flags or KUBECONFIG name, else the local cluster if one has been
-// started, else the cluster of ~/.kube/config.
+// target is the cluster and namespace of a verb: the cluster that flags name, else that of chooseCluster.
 type target struct {
-	kubeconfig, context, namespace string
+	kubeconfig, context, dataDir, namespace string
 	// local says that it is a local cluster, defaultNamespace is the namespace without -n.
 	local            bool
 	defaultNamespace string
+	// notice prints, once, which cluster was chosen. It is nil for verbs that print this themselves.
+	notice func(string)
 	// remote excludes the local cluster.
 	remote bool
 }
 
 func addTarget(cmd *cobra.Command, t *target) {
-	addCluster(cmd, t, "the kubeconfig of the cluster (default: KUBECONFIG, else the local cluster's, else ~/.kube/config)")
+	addCluster(cmd, t, "the kubeconfig of the cluster (default: KUBECONFIG, else the local cluster while it runs, else ~/.kube/config)")
+	addDataDir(cmd, t)
 	addNamespace(cmd, t)
+	var once sync.Once
+	t.notice = func(line string) { once.Do(func() { fmt.Fprintln(cmd.ErrOrStderr(), line) }) }
 	if strings.Contains(cmd.Use, "JOB") {
 		cmd.ValidArgsFunction = t.complete
 	}
@@ -46,6 +51,7 @@ func addTarget(cmd *cobra.Command, t *target) {
 func (t *target) complete(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
+	t.notice = nil
 	y, err := t.open()
 	if len(args) > 0 || err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -63,6 +69,11 @@ func addCluster(cmd *cobra.Command, t *target, kubeconfig string) {
 	cmd.Flags().StringVar(&t.context, "context", "", "the context of the kubeconfig")
 }
 
+func addDataDir(cmd *cobra.Command, t *target) {
+	cmd.Flags().StringVar(&t.dataDir, "data-dir", "", "the local cluster's directory (default ~/.local/share/trainyard)")
+	_ = cmd.MarkFlagDirname("data-dir") // fails only for a flag that is not there
+}
+
 func addNamespace(cmd *cobra.Command, t *target) {
 	cmd.Flags().StringVarP(&t.namespace, "namespace", "n", "", "the namespace (default: the context's, else default)")
 }
@@ -74,12 +85,35 @@ func (t *target) named() bool { return t.kubeconfig != "" || t.context != "" }
 func (t *target) config() (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = t.kubeconfig
-	if !t.remote && !t.named() && os.Getenv("KUBECONFIG") == "" {
-		if file, err := localKubeconfig(); err == nil {
-			rules.ExplicitPath = file
+	if err := t.checkFlags(); err != nil {
+		return nil, err
+	}
+	switch {
+	case t.dataDir != "":
+		file, err := clusterOf(t.dataDir)
+		if err != nil {
+			return nil, err
+		}
+		rules.ExplicitPath = file
+	case !t.remote && !t.named():
+		chosen, err := chooseCluster()
+		if err != nil {
+			return nil, err
+		}
+		rules.ExplicitPath = chosen.kubeconfig
+		if chosen.notice != "" && t.notice != nil {
+			t.notice(chosen.notice)
 		}
 	}
 	return t.load(rules)
+}
+
+// checkFlags refuses flags that name two clusters.
+func (t *target) checkFlags() error {
+	if t.dataDir != "" && t.named() {
+		return usageError{errors.New("--data-dir names the local cluster: leave out --kubeconfig and --context")}
+	}
+	return nil
 }
 
 func (t *target) load(rules *clientcmd.ClientConfigLoadingRules) (*rest.Config, error) {
@@ -124,6 +158,9 @@ func (t *target) yard(config *rest.Config) (*yard.Yard, error) {
 	y.DefaultNamespace = t.defaultNamespace
 	if t.kubeconfig != "" {
 		y.TargetFlags = append(y.TargetFlags, "--kubeconfig", t.kubeconfig)
+	}
+	if t.dataDir != "" {
+		y.TargetFlags = append(y.TargetFlags, "--data-dir", t.dataDir)
 	}
 	if t.context != "" {
 		y.TargetFlags = append(y.TargetFlags, "--context", t.context)
