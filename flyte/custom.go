@@ -21,7 +21,7 @@ const (
 	PyTorchTask TaskType = "pytorch"
 	// TensorFlowTask becomes a TFJob.
 	TensorFlowTask TaskType = "tensorflow"
-	// MPITask becomes an MPIJob, which is not served here.
+	// MPITask becomes an MPIJob, which Trainyard does not have.
 	MPITask TaskType = "mpi"
 	// PythonTask is an ordinary task: one pod and no job. Elastic with one node is one, and its custom is not read.
 	PythonTask TaskType = "python-task"
@@ -40,7 +40,7 @@ type Custom struct {
 	TaskTypeVersion int32
 	// Message is one of Flyte's generated types: flyteidl/plugins/kubeflow for version 1, flyteidl/plugins for version 0.
 	Message proto.Message
-	// Warnings tells what got lost on the way here.
+	// Warnings say what the conversion to this message lost.
 	Warnings []Warning
 }
 
@@ -93,7 +93,7 @@ func (c Custom) Struct() (*structpb.Struct, error) {
 	return s, nil
 }
 
-// ParseCustom reads TaskTemplate.custom strictly. Unknown fields and zeros that mean nothing are among the warnings.
+// ParseCustom reads TaskTemplate.custom strictly. Unknown fields and zeros without effect are among the warnings.
 func ParseCustom(taskType TaskType, version int32, s *structpb.Struct) (Custom, error) {
 	data := []byte("{}")
 	if s != nil {
@@ -129,7 +129,7 @@ func FromMessage(m proto.Message) (Custom, error) {
 	case *kubeflow.DistributedMPITrainingTask:
 		c.TaskType = MPITask
 	default:
-		return Custom{}, fmt.Errorf("%T is no plugin message of version 1", m)
+		return Custom{}, fmt.Errorf("%T is not a plugin message of version 1", m)
 	}
 	data, err := c.JSON()
 	if err != nil {
@@ -143,7 +143,7 @@ func FromMessage(m proto.Message) (Custom, error) {
 	return c, nil
 }
 
-// Config is the way back from CustomConfig. The warnings name what the configuration has no place for.
+// Config is the inverse of CustomConfig. The warnings name what the configuration has no field for.
 func (c Custom) Config() (Config, []Warning, error) {
 	switch m := c.current().(type) {
 	case *kubeflow.DistributedPyTorchTrainingTask:
@@ -155,7 +155,7 @@ func (c Custom) Config() (Config, []Warning, error) {
 		t, err := tensorflowOf(m)
 		return wrapConfig(t, nil, err)
 	}
-	return nil, nil, fmt.Errorf("%s custom: there is no configuration for it here", c.TaskType)
+	return nil, nil, fmt.Errorf("%s custom: it has no configuration in this package", c.TaskType)
 }
 
 func wrapConfig[C Config](c C, lost []Warning, err error) (Config, []Warning, error) {
@@ -165,7 +165,7 @@ func wrapConfig[C Config](c C, lost []Warning, err error) (Config, []Warning, er
 	return c, lost, nil
 }
 
-// current returns the message in the form of version 1. Version 0 had no run policy, and nothing particular to a role.
+// current returns the message in the form of version 1. Version 0 had no run policy, and no settings for single roles.
 func (c Custom) current() proto.Message {
 	switch m := c.Message.(type) {
 	case *plugins.DistributedPyTorchTrainingTask:

@@ -165,7 +165,7 @@ func TestConfigReports(t *testing.T) {
 		{"an elastic job with a master", `{"workerReplicas":{"replicas":4},"masterReplicas":{},` + elastic + `}`,
 			[]string{"masterReplicas: Flyte drops the master of an elastic job [not-carried]"}},
 		{"two masters", `{"masterReplicas":{"replicas":2}}`,
-			[]string{"masterReplicas.replicas: 2, but Flyte starts one master always [not-carried]"}},
+			[]string{"masterReplicas.replicas: 2, but Flyte always starts one master [not-carried]"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			custom, err := ParseCustomJSON(PyTorchTask, 1, []byte(c.custom))
@@ -190,13 +190,13 @@ func TestConfigRefuses(t *testing.T) {
 		custom   string
 		want     string
 	}{
-		{"MPI", MPITask, `{}`, "mpi custom: there is no configuration for it here"},
+		{"MPI", MPITask, `{}`, "mpi custom: it has no configuration in this package"},
 		{"an elastic job without processes", PyTorchTask, `{"elasticConfig":{"minReplicas":1,"maxReplicas":1}}`,
 			"read configuration: elasticConfig.nprocPerNode: 0 processes on a node: want at least 1"},
 		{"a resource named twice", PyTorchTask, `{"workerReplicas":{"resources":{"limits":[{"name":"CPU","value":"1"},{"name":"CPU","value":"2"}]}}}`,
 			"read configuration: workerReplicas.resources.limits: CPU is named twice"},
 		{"a resource no pod gets", TensorFlowTask, `{"psReplicas":{"resources":{"requests":[{"name":"STORAGE","value":"1Gi"}]}}}`,
-			"read configuration: psReplicas.resources.requests: STORAGE is no resource Flyte gives to a pod"},
+			"read configuration: psReplicas.resources.requests: STORAGE is not a resource that Flyte gives to a pod"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			custom, err := ParseCustomJSON(c.taskType, 1, []byte(c.custom))

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// DecodeTask reads a task in whatever form one has it: a TaskTemplate, the TaskSpec that wraps one in the files of pyflyte
+// DecodeTask reads a task in any form: a TaskTemplate, the TaskSpec that wraps one in the files of pyflyte
 // package, or TaskTemplate.custom alone; as JSON, as protobuf, or as base64 of either. A custom alone has no pod.
 func DecodeTask(data []byte) (Task, error) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
@@ -31,7 +31,7 @@ func DecodeTask(data []byte) (Task, error) {
 func decodeJSON(data []byte) (Task, error) {
 	var keys map[string]json.RawMessage
 	if err := json.Unmarshal(data, &keys); err != nil {
-		return Task{}, fmt.Errorf("decode task: no JSON: %w", err)
+		return Task{}, fmt.Errorf("decode task: it is not JSON: %w", err)
 	}
 	if inner, ok := keys["template"]; ok {
 		return decodeJSON(inner)
@@ -51,7 +51,7 @@ func decodeJSON(data []byte) (Task, error) {
 	return task, err
 }
 
-// guessType tells the plugin messages apart by the roles that only one of them has.
+// guessType recognises a plugin message by the roles that only it has.
 func guessType[V any](keys map[string]V) TaskType {
 	for key := range keys {
 		switch key {
@@ -66,8 +66,8 @@ func guessType[V any](keys map[string]V) TaskType {
 
 var errNoTask = errors.New("decode task: it is neither JSON nor base64 nor a protobuf TaskTemplate, TaskSpec or Struct")
 
-// decodeWire tries the messages in turn, for protobuf does not say what it holds: a task has a type, and no key of a custom can be
-// read as the identifier with which a task begins.
+// decodeWire tries one message type after the other, because protobuf does not contain its type. The result is unambiguous: a task
+// has a type, and no key of a custom can be read as the identifier with which a task begins.
 func decodeWire(data []byte) (Task, error) {
 	if template, ok := wireTemplate(data); ok {
 		return ReadTask(template)

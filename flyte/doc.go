@@ -1,7 +1,7 @@
 // Package flyte is the Go side of Flyte's Kubeflow plugins: the configurations a Flyte user writes in Python, the messages
-// Flyte carries them in, and the kubeflow.org/v1 jobs its backend makes of them.
+// in which Flyte sends them, and the kubeflow.org/v1 jobs its backend creates from them.
 //
-// There are four forms of the same job, and a road between each two neighbours, both ways:
+// There are four forms of the same job, and conversions in both directions:
 //
 //	Elastic, PyTorch, TensorFlow ──CustomConfig──► Custom ──Struct, JSON──► TaskTemplate.custom
 //	                            ◄─────Config─────        ◄──ParseCustom──
@@ -9,12 +9,11 @@
 //	                     ◄──────FromManifest──────
 //
 // A Custom is the plugin message with its task type and version. A Task is a Custom with the pod its replicas run, as read
-// from a TaskTemplate by ReadTask, or put together by hand. Rendering follows Flyte's backend, also where Flyte 1 and Flyte 2
-// differ (Dialect) and where they do not do what one would wish; what gets lost on a road is never lost in silence but comes
-// back as a Warning. Decoding is strict: an unknown enum name, a fraction, an overflow or a negative number is an error that
-// names the field.
+// from a TaskTemplate by ReadTask, or built by hand. Rendering does what Flyte's backend does, also where Flyte 1 and Flyte 2
+// differ (Dialect) and where the result is not what a user would expect. What a conversion loses is returned as a Warning.
+// Decoding is strict: an unknown enum name, a fraction, an overflow or a negative number is an error that names the field.
 //
-// Task.Lint says what will surprise the author of a task. ReadPhase says what Flyte will make of a job's status.
+// Task.Lint says what will surprise the author of a task. ReadPhase says which phase Flyte reads from a job's status.
 //
-// The package talks to nobody: every function is pure.
+// Every function is pure: the package uses no network.
 package flyte

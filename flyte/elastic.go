@@ -10,20 +10,20 @@ import (
 )
 
 // Elastic is flyte-sdk's configuration of a torch elastic job. Start from NewElastic, which sets flyte-sdk's defaults; a bare
-// literal has none. The fields from MonitorInterval on, except MaxRestarts, never leave the container: they are not part of
-// the message, and coming back from one they have their defaults.
+// literal has none. The fields from MonitorInterval on, except MaxRestarts, are used in the container only: they are not part of
+// the message, so they have their defaults after a conversion from one.
 type Elastic struct {
 	// NNodes is the number of nodes, or a range of it.
 	NNodes NNodes
 	// NprocPerNode is how many processes torch starts on each node.
 	NprocPerNode int32
-	// RdzvBackend is c10d, etcd or etcd-v2; empty leaves it to the operator (c10d). Only c10d has a server to talk to.
+	// RdzvBackend is c10d, etcd or etcd-v2; empty leaves it to the operator (c10d). Only c10d has a server.
 	RdzvBackend string
 	// RunPolicy is the job's run policy; nil leaves everything to the operator's defaults.
 	RunPolicy *RunPolicy
-	// MonitorInterval is how often, in seconds, torch looks after its processes.
+	// MonitorInterval is how often, in seconds, torch checks its processes.
 	MonitorInterval int32
-	// MaxRestarts is how often torch restarts the processes of all living pods after one of them failed.
+	// MaxRestarts is how often torch restarts the processes of all running pods after one of them failed.
 	MaxRestarts int32
 	// RdzvConfigs are torch's rendezvous settings.
 	RdzvConfigs map[string]any
@@ -31,9 +31,9 @@ type Elastic struct {
 	NCCLHeartbeatTimeoutSec *int32
 	// NCCLAsyncErrorHandling makes NCCL abort stuck collectives.
 	NCCLAsyncErrorHandling bool
-	// NCCLCollectiveTimeoutSec is the time-out of one collective; nil leaves torch's 600.
+	// NCCLCollectiveTimeoutSec is the timeout of one collective; nil leaves torch's 600.
 	NCCLCollectiveTimeoutSec *int32
-	// NCCLEnableMonitoring runs NCCL's monitor, which the heartbeat time-out needs.
+	// NCCLEnableMonitoring runs NCCL's monitor, which the heartbeat timeout needs.
 	NCCLEnableMonitoring bool
 }
 
@@ -129,7 +129,8 @@ func (e Elastic) Env() []corev1.EnvVar {
 	return env
 }
 
-// elasticOf is the way back. Flyte's backend looks only at the worker's replicas of what an Elastic cannot say.
+// elasticOf is the inverse of CustomConfig. Of the fields that an Elastic does not have, Flyte's backend reads only the number of
+// workers.
 func elasticOf(taskType TaskType, m *kubeflow.DistributedPyTorchTrainingTask) (Elastic, []Warning, error) {
 	c := m.GetElasticConfig()
 	nnodes := NNodes{Min: c.GetMinReplicas(), Max: c.GetMaxReplicas()}

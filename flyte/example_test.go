@@ -51,7 +51,7 @@ func ExampleRunPolicy() {
 		fmt.Println(warning)
 	}
 	// Output:
-	// runPolicy.backoffLimit: 0 cannot be told from unset in Flyte's message: there is no retry limit [zero-lost]
+	// runPolicy.backoffLimit: Flyte's message cannot distinguish 0 from unset: there is no retry limit [zero-lost]
 }
 
 // Reading is strict, and says where the trouble is.
@@ -171,8 +171,8 @@ func ExampleTask_Lint() {
 		fmt.Println(warning)
 	}
 	// Output:
-	// elasticConfig.rdzvBackend: etcd, but the workers are sent to worker 0, where only c10d's store answers [no-rendezvous]
-	// runPolicy.activeDeadlineSeconds: 600 s, but workers wait up to 900 s for each other: the job may end before it has begun [deadline-before-join]
+	// elasticConfig.rdzvBackend: etcd, but the workers are sent to worker 0, where there is only c10d's store [no-rendezvous]
+	// runPolicy.activeDeadlineSeconds: 600 s, but workers wait up to 900 s for each other: the job may end before its training begins [deadline-before-join]
 }
 
 // An existing job becomes a configuration; what Flyte cannot carry is named.

@@ -14,8 +14,8 @@ import (
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
 )
 
-// Lint tells what will surprise the author of the task, what reading it lost included. The execution's name, if there is one,
-// is checked too.
+// Lint says what will surprise the author of the task, including what was lost when it was read. It also checks the execution's
+// name, if there is one.
 func (t Task) Lint(e Execution) []Warning {
 	facts := factsOf(t.Custom)
 	found := slices.Concat(t.Custom.Warnings, t.Warnings)
@@ -28,7 +28,7 @@ func (t Task) Lint(e Execution) []Warning {
 	return slices.Concat(found, facts.gpusHeld(t.Pod), facts.idleBackoff(t.restarts(e)), facts.elasticTrouble(t.restarts(e)), facts.replicaTrouble(e), facts.slots(), facts.badName(e.Name))
 }
 
-// taskFacts is what the rules look at, the same for all kinds.
+// taskFacts is the input of the rules, the same for all kinds.
 type taskFacts struct {
 	policy  *kubeflow.RunPolicy
 	elastic *kubeflow.ElasticConfig
@@ -71,7 +71,7 @@ func (f taskFacts) gpusHeld(pod Pod) []Warning {
 	}
 	switch {
 	case f.policy == nil:
-		return []Warning{warn(GPUsHeld, "runPolicy", "there is none, and pods have GPUs: the operator decides what becomes of pods "+
+		return []Warning{warn(GPUsHeld, "runPolicy", "there is none, and pods have GPUs: the operator decides what happens to pods "+
 			"that still run when the job ends; Trainyard stops them, Training Operator 1.9 lets them run")}
 	case f.policy.GetCleanPodPolicy() == kubeflow.CleanPodPolicy_CLEANPOD_POLICY_NONE:
 		return []Warning{warn(GPUsHeld, "runPolicy.cleanPodPolicy", "None, or unset: pods that still run when the job ends keep their GPUs")}
@@ -99,7 +99,7 @@ func (f taskFacts) wantsGPUs(pod Pod) bool {
 	return false
 }
 
-// restarts tells whether the job will have the annotation by which Trainyard restarts what Flyte says is never restarted.
+// restarts reports whether the job will have the annotation with which Trainyard restarts workers although Flyte sets Never.
 func (t Task) restarts(e Execution) bool {
 	meta := t.jobMeta(e)
 	policy := kubeflowv1.RestartPolicy(meta.Annotations[kubeflowv1.AnnotationRestartPolicy])
@@ -109,7 +109,7 @@ func (t Task) restarts(e Execution) bool {
 // restartHint says how a user of Flyte gets restarts.
 const restartHint = "the annotation " + kubeflowv1.AnnotationRestartPolicy + ": OnFailure, on the task (Flyte 1) or its pod template (Flyte 2), changes that"
 
-// idleBackoff: only a restart is a retry, and Flyte's elastic workers, as all roles that say nothing, are never restarted.
+// idleBackoff: only a restart is a retry, and Flyte's elastic workers, like all roles without a restart policy, are never restarted.
 func (f taskFacts) idleBackoff(restarts bool) []Warning {
 	limit := f.policy.GetBackoffLimit()
 	if limit == 0 || restarts {
@@ -136,11 +136,11 @@ func (f taskFacts) elasticTrouble(restarts bool) []Warning {
 	}
 	if backend := f.elastic.GetRdzvBackend(); backend != "" && backend != "c10d" {
 		found = append(found, warn(NoRendezvous, "elasticConfig.rdzvBackend",
-			"%s, but the workers are sent to worker 0, where only c10d's store answers", backend))
+			"%s, but the workers are sent to worker 0, where there is only c10d's store", backend))
 	}
 	if d := f.policy.GetActiveDeadlineSeconds(); d > 0 && d < defaultJoinTimeout {
 		found = append(found, warn(DeadlineBeforeJoin, "runPolicy.activeDeadlineSeconds",
-			"%d s, but workers wait up to %d s for each other: the job may end before it has begun", d, defaultJoinTimeout))
+			"%d s, but workers wait up to %d s for each other: the job may end before its training begins", d, defaultJoinTimeout))
 	}
 	return found
 }
@@ -151,8 +151,8 @@ func (f taskFacts) replicaTrouble(e Execution) []Warning {
 		m, path := f.roles[name], name+"Replicas"
 		spec := specOf(m)
 		if spec.resources != nil && !spec.hasResources() && e.Dialect != Flyte1 {
-			found = append(found, warn(ResourcesReset, path+".resources", "empty: Flyte 2 takes it for a wish and gives the platform's "+
-				"defaults (1 CPU, 1Gi) in place of the task's CPU and memory"))
+			found = append(found, warn(ResourcesReset, path+".resources", "empty: Flyte 2 treats it as set and gives the platform's "+
+				"defaults (1 CPU, 1Gi) instead of the task's CPU and memory"))
 		}
 		if m.GetCommon() != nil && hasDeprecated(m) {
 			found = append(found, warn(SpecTwice, path, "common and the deprecated fields are both set: Flyte reads common alone"))
@@ -173,13 +173,13 @@ func (f taskFacts) slots() []Warning {
 	return []Warning{warn(SlotsIgnored, "slots", "%d, but Flyte's backend always asks the operator for 1 slot a worker", f.slotsN)}
 }
 
-// badName counts what the operator adds: pods and their Services are called <job>-<role>-<index>.
+// badName includes what the operator adds to the name: pods and their Services are named <job>-<role>-<index>.
 func (f taskFacts) badName(job string) []Warning {
 	if job == "" {
 		return nil
 	}
 	if problems := validation.IsDNS1035Label(job); len(problems) > 0 {
-		return []Warning{warn(BadName, "metadata.name", "%q names no Service: %s", job, problems[0])}
+		return []Warning{warn(BadName, "metadata.name", "%q cannot be the name of a Service: %s", job, problems[0])}
 	}
 	longest := ""
 	for _, name := range f.roleNames() {

@@ -35,7 +35,7 @@ func TestLint(t *testing.T) {
 			name: "what reading lost is told again", custom: `{` + fixed + `,"runPolicy":{"cleanPodPolicy":"CLEANPOD_POLICY_ALL","backoffLimit":0},"gang":true}`,
 			want: []string{
 				"gang: DistributedPyTorchTrainingTask has no such field: Flyte ignores it [unknown-field]",
-				"runPolicy.backoffLimit: 0 cannot be told from unset in Flyte's message: there is no retry limit [zero-lost]",
+				"runPolicy.backoffLimit: Flyte's message cannot distinguish 0 from unset: there is no retry limit [zero-lost]",
 			},
 		},
 		{
@@ -45,7 +45,7 @@ func TestLint(t *testing.T) {
 		{name: "one node without a run policy", taskType: PythonTask, custom: `{` + fixed + `}`, pod: gpuPod},
 		{
 			name: "GPUs without a run policy", custom: `{` + fixed + `}`, pod: gpuPod,
-			want: []string{"runPolicy: there is none, and pods have GPUs: the operator decides what becomes of pods that still run when the job ends; " +
+			want: []string{"runPolicy: there is none, and pods have GPUs: the operator decides what happens to pods that still run when the job ends; " +
 				"Trainyard stops them, Training Operator 1.9 lets them run [gpus-held]"},
 		},
 		{
@@ -78,13 +78,13 @@ func TestLint(t *testing.T) {
 		},
 		{
 			name: "a rendezvous in etcd", custom: `{` + strings.Replace(fixed, "c10d", "etcd-v2", 1) + `}`,
-			want: []string{"elasticConfig.rdzvBackend: etcd-v2, but the workers are sent to worker 0, where only c10d's store answers [no-rendezvous]"},
+			want: []string{"elasticConfig.rdzvBackend: etcd-v2, but the workers are sent to worker 0, where there is only c10d's store [no-rendezvous]"},
 		},
 		{
 			name: "empty resources, Flyte 2", custom: `{"workerReplicas":{"replicas":1,"resources":{}},"masterReplicas":{"resources":{}}}`,
 			want: []string{
-				"masterReplicas.resources: empty: Flyte 2 takes it for a wish and gives the platform's defaults (1 CPU, 1Gi) in place of the task's CPU and memory [resources-reset]",
-				"workerReplicas.resources: empty: Flyte 2 takes it for a wish and gives the platform's defaults (1 CPU, 1Gi) in place of the task's CPU and memory [resources-reset]",
+				"masterReplicas.resources: empty: Flyte 2 treats it as set and gives the platform's defaults (1 CPU, 1Gi) instead of the task's CPU and memory [resources-reset]",
+				"workerReplicas.resources: empty: Flyte 2 treats it as set and gives the platform's defaults (1 CPU, 1Gi) instead of the task's CPU and memory [resources-reset]",
 			},
 		},
 		{name: "empty resources, Flyte 1", custom: `{"workerReplicas":{"replicas":1,"resources":{}}}`, run: Execution{Dialect: Flyte1}},
@@ -95,12 +95,12 @@ func TestLint(t *testing.T) {
 		{name: "a name with just enough room", custom: `{` + fixed + `}`, run: Execution{Name: strings.Repeat("a", 54)}},
 		{
 			name: "a name with dots", custom: `{` + fixed + `}`, run: Execution{Name: "run.a0"},
-			want: []string{`metadata.name: "run.a0" names no Service: a DNS-1035 label must consist of lower case alphanumeric characters or '-', ` +
+			want: []string{`metadata.name: "run.a0" cannot be the name of a Service: a DNS-1035 label must consist of lower case alphanumeric characters or '-', ` +
 				`start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?') [bad-name]`},
 		},
 		{
 			name: "a deadline shorter than the meeting", custom: `{` + fixed + `,"runPolicy":{"cleanPodPolicy":"CLEANPOD_POLICY_ALL","activeDeadlineSeconds":200}}`,
-			want: []string{"runPolicy.activeDeadlineSeconds: 200 s, but workers wait up to 900 s for each other: the job may end before it has begun [deadline-before-join]"},
+			want: []string{"runPolicy.activeDeadlineSeconds: 200 s, but workers wait up to 900 s for each other: the job may end before its training begins [deadline-before-join]"},
 		},
 		{
 			name: "MPI slots", taskType: MPITask, custom: `{"slots":2}`,

@@ -15,10 +15,10 @@ import (
 	"github.com/trainyard/trainyard/api/naming"
 )
 
-// FromManifest turns a job into the configuration and the pod of a Flyte task: the way back from Task.Render. The pod is the
-// worker's; a role whose image or resources differ from it says so in the configuration. The warnings name what Flyte cannot
-// carry, and the job Flyte 1 makes of the configuration and the pod differs from this one in nothing else. (Flyte 2 besides
-// resets the resources of roles that name none: ResourcesReset.)
+// FromManifest converts a job to the configuration and the pod of a Flyte task: the inverse of Task.Render. The pod is the
+// worker's; if the image or resources of another role differ, the configuration has them. The warnings name what Flyte has no
+// field for. The job that Flyte 1 creates from the configuration and the pod differs from this one in nothing else. (Flyte 2 also
+// resets the resources of roles that set none: ResourcesReset.)
 func FromManifest(m Manifest) (Config, Pod, []Warning, error) {
 	var r manifestReader
 	var config Config
@@ -40,12 +40,12 @@ func FromManifest(m Manifest) (Config, Pod, []Warning, error) {
 	return config, r.base, append(r.lost, custom.Warnings...), nil
 }
 
-// manifestReader gathers what is lost, and the first error.
+// manifestReader collects what is lost, and the first error.
 type manifestReader struct {
-	// path is where the roles stand in the job.
+	// path is the field of the roles in the job.
 	path  string
 	specs map[kubeflowv1.ReplicaType]*kubeflowv1.ReplicaSpec
-	// container is the name under which the operator knows the training container.
+	// container is the name that the operator expects for the training container.
 	container string
 	base      Pod
 	lost      []Warning
@@ -117,7 +117,7 @@ func (r *manifestReader) elastic(full *kubeflowv1.PyTorchJob, nprocPerNode *stri
 	return e
 }
 
-// nproc reads the number of processes from either of its places; torchrun's own choice, auto, cannot be asked for.
+// nproc reads the number of processes from either of its fields. Flyte cannot express torchrun's own choice, auto.
 func (r *manifestReader) nproc(deprecated *int32, current *string) int32 {
 	if deprecated != nil && *deprecated > 0 {
 		return *deprecated
@@ -127,7 +127,7 @@ func (r *manifestReader) nproc(deprecated *int32, current *string) int32 {
 			return int32(n)
 		}
 	}
-	r.lose("spec.nprocPerNode", "it is no number, but Flyte wants one: 1 is taken")
+	r.lose("spec.nprocPerNode", "it is not a number, but Flyte needs one: 1 is used")
 	return 1
 }
 
@@ -149,8 +149,8 @@ func (r *manifestReader) tensorflow(job *kubeflowv1.TFJob) Config {
 	}
 }
 
-// start finds the roles, with the numbers that defaulting gave them but the pods as they were written, and takes the pod of the
-// first role there is in that order.
+// start finds the roles, with their defaulted numbers but their pods as written, and takes the pod of the first role that exists, in
+// that order.
 func (r *manifestReader) start(written, full map[kubeflowv1.ReplicaType]*kubeflowv1.ReplicaSpec, container string, order ...kubeflowv1.ReplicaType) {
 	r.specs, r.container = full, container
 	for name, spec := range written {
@@ -182,7 +182,7 @@ func (r *manifestReader) replicas(name kubeflowv1.ReplicaType) int32 {
 	return 0
 }
 
-// podOf is the pod of a role without what Flyte adds by itself.
+// podOf is the pod of a role without what Flyte adds.
 func (r *manifestReader) podOf(name kubeflowv1.ReplicaType) Pod {
 	template := *r.specs[name].Template.DeepCopy()
 	for i := range template.Spec.Containers {
@@ -198,7 +198,7 @@ func (r *manifestReader) podOf(name kubeflowv1.ReplicaType) Pod {
 	return pod
 }
 
-// runPolicy: the clean pod policy that counts is spelled out as soon as there is any policy, for then Flyte would ask for None.
+// runPolicy sets the effective clean pod policy explicitly if there is any policy. Otherwise Flyte would send None.
 func (r *manifestReader) runPolicy(p kubeflowv1.RunPolicy, flat kubeflowv1.LifecyclePolicy) *RunPolicy {
 	r.loseIf(p.Suspend != nil && *p.Suspend, "spec.runPolicy.suspend")
 	r.loseIf(p.SchedulingPolicy != nil, "spec.runPolicy.schedulingPolicy")
@@ -222,7 +222,7 @@ func (r *manifestReader) runPolicy(p kubeflowv1.RunPolicy, flat kubeflowv1.Lifec
 	return policy
 }
 
-// group reads a role as its difference from the base pod, and reports a difference that Flyte cannot make.
+// group reads a role as its difference from the base pod, and reports a difference that Flyte cannot express.
 func (r *manifestReader) group(name kubeflowv1.ReplicaType) Group {
 	if r.err != nil || r.replicas(name) == 0 {
 		return Group{}
@@ -256,7 +256,7 @@ func (r *manifestReader) compare(name kubeflowv1.ReplicaType, g Group, want core
 		return
 	}
 	spec := replicaSpec{image: fields.image, resources: fields.resources}
-	// Flyte 1, to which an empty resources message is none.
+	// Flyte 1, which ignores an empty resources message.
 	got, err := r.base.render(spec, r.container, Execution{Dialect: Flyte1})
 	if err != nil {
 		r.fail("%s: %w", name, err)
@@ -270,7 +270,7 @@ func (r *manifestReader) compare(name kubeflowv1.ReplicaType, g Group, want core
 func (r *manifestReader) restartPolicy(name kubeflowv1.ReplicaType) RestartPolicy {
 	policy := RestartPolicy(r.specs[name].RestartPolicy)
 	if _, err := policy.message(); err != nil {
-		r.lose(r.path+string(name)+".restartPolicy", "Flyte does not know %s: OnFailure is taken", policy)
+		r.lose(r.path+string(name)+".restartPolicy", "Flyte does not know %s: OnFailure is used", policy)
 		return RestartOnFailure
 	}
 	return policy

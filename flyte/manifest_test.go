@@ -194,8 +194,8 @@ pytorchReplicaSpecs:
 				"spec.pytorchReplicaSpecs.Master: Flyte has no field for it [not-carried]",
 				"spec.pytorchReplicaSpecs.Worker.restartPolicy: OnFailure, but Flyte's elastic workers are never restarted [not-carried]",
 				"spec.pytorchReplicaSpecs.Worker.replicas: 2, but Flyte starts as many workers as the maximum, 4 [not-carried]",
-				"spec.nprocPerNode: it is no number, but Flyte wants one: 1 is taken [not-carried]",
-				"runPolicy.backoffLimit: 0 cannot be told from unset in Flyte's message: there is no retry limit [zero-lost]",
+				"spec.nprocPerNode: it is not a number, but Flyte needs one: 1 is used [not-carried]",
+				"runPolicy.backoffLimit: Flyte's message cannot distinguish 0 from unset: there is no retry limit [zero-lost]",
 			},
 		},
 		{
@@ -208,7 +208,7 @@ pytorchReplicaSpecs: {Worker: {replicas: 2, restartPolicy: ExitCode, template: `
 			lost: []string{
 				"spec.nprocPerNode: Flyte has no field for it [not-carried]",
 				"spec.pytorchReplicaSpecs.Master: there is none, but Flyte adds one to every job that is not elastic [not-carried]",
-				"spec.pytorchReplicaSpecs.Worker.restartPolicy: Flyte does not know ExitCode: OnFailure is taken [not-carried]",
+				"spec.pytorchReplicaSpecs.Worker.restartPolicy: Flyte does not know ExitCode: OnFailure is used [not-carried]",
 			},
 		},
 		{

@@ -11,44 +11,44 @@ import (
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
 )
 
-// Phase is what Flyte makes of a job.
+// Phase is what Flyte reads from a job.
 type Phase string
 
 // The phases Flyte derives for a job.
 const (
-	// PhaseQueued is a job that waits: for the operator, for room, for Kueue.
+	// PhaseQueued is a job that waits: for the operator, for resources, for Kueue.
 	PhaseQueued Phase = "Queued"
 	// PhaseRunning is a job that trains, or recovers from a failure.
 	PhaseRunning Phase = "Running"
-	// PhaseSuccess is a job that has succeeded. The task has if its outputs are found, too.
+	// PhaseSuccess is a job that has succeeded. The task has succeeded if its outputs are found, too.
 	PhaseSuccess Phase = "Success"
 	// PhaseRetryable is a failure charged to the task's retries.
 	PhaseRetryable Phase = "RetryableFailure"
-	// PhasePermanent is a failure that no retry helps.
+	// PhasePermanent is a failure that is not retried.
 	PhasePermanent Phase = "PermanentFailure"
-	// PhaseSystem is a failure charged to Flyte's own budget: the job is deleted and made anew.
+	// PhaseSystem is a failure charged to Flyte's own budget: the job is deleted and created again.
 	PhaseSystem Phase = "SystemRetryableFailure"
-	// PhaseUndefined is no phase at all; Flyte ends such a task with an error of its own.
+	// PhaseUndefined is not a phase; Flyte ends such a task with its own error.
 	PhaseUndefined Phase = "Undefined"
-	// PhaseError is a look at the job that failed. Flyte tries again, and gives up after three in a row.
+	// PhaseError is a failed read of the job. Flyte tries again, and gives up after three errors in a row.
 	PhaseError Phase = "Error"
 )
 
-// Reading is the phase of a job, what Flyte's user is told, and how it came about.
+// Reading is the phase of a job, what Flyte shows its user, and why.
 type Reading struct {
 	// Phase is what the task's state becomes.
 	Phase Phase
 	// Code and Message are Flyte's error, or the reason it shows.
 	Code, Message string
-	// Why names what decided, for whoever looks after the operator.
+	// Why names what decided, for the administrator of the operator.
 	Why string
 }
 
-// operatorTimeout is Flyte's plugins.kf-operator.timeout where it is not configured.
+// operatorTimeout is the default of Flyte's plugins.kf-operator.timeout.
 const operatorTimeout = time.Minute
 
-// ReadPhase derives the phase as Flyte's plugin does at that moment. A nil job is one that is gone. The pods may be those of
-// other jobs too; only Flyte 2 looks at them, and only for a PyTorchJob's worker 0.
+// ReadPhase derives the phase as Flyte's plugin does at that time. A nil job is one that is gone. The pods may include those of
+// other jobs; only Flyte 2 reads them, and only for a PyTorchJob's worker 0.
 func ReadPhase(job Manifest, pods []corev1.Pod, now time.Time, dialect Dialect) Reading {
 	var (
 		status  kubeflowv1.JobStatus
@@ -95,7 +95,7 @@ func readJob(job Manifest, status kubeflowv1.JobStatus, suspended bool, pods []c
 	return readCondition(current, why, dialect)
 }
 
-// currentCondition is the newest that is True; of equal times, which have whole seconds, the earlier in the list.
+// currentCondition is the newest condition that is True. Times are whole seconds; if two are equal, the earlier in the list counts.
 func currentCondition(conditions []kubeflowv1.JobCondition) (*kubeflowv1.JobCondition, string) {
 	switch {
 	case conditions == nil:

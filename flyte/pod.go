@@ -12,7 +12,7 @@ import (
 type Pod struct {
 	// Template is the pod as the task has it.
 	Template corev1.PodTemplateSpec
-	// Primary names the training container; it may be empty where there is only one.
+	// Primary names the training container; it may be empty if there is only one.
 	Primary string
 }
 
@@ -62,8 +62,8 @@ func (p *Pod) mountMemory(name, path, limit string) error {
 	return nil
 }
 
-// render is the pod template of one role: the training container gets the name the operators look for, and the role's image
-// and resources.
+// render is the pod template of one role: the training container gets the name that operators expect, and the role's image and
+// resources.
 func (p Pod) render(role replicaSpec, name string, e Execution) (corev1.PodTemplateSpec, error) {
 	pod := Pod{Template: *p.Template.DeepCopy(), Primary: p.Primary}
 	container, err := pod.container()
@@ -74,8 +74,8 @@ func (p Pod) render(role replicaSpec, name string, e Execution) (corev1.PodTempl
 	if role.image != "" {
 		container.Image = role.image
 	}
-	container.Resources = settle(container.Resources)
-	// Flyte 1 looks whether anything is asked for; to Flyte 2 an empty message is a wish too.
+	container.Resources = setDefaults(container.Resources)
+	// Flyte 1 checks whether any resource is set; Flyte 2 treats an empty message as set too.
 	if role.hasResources() || (role.resources != nil && e.Dialect != Flyte1) {
 		own, err := requirements(role.resources)
 		if err != nil {
@@ -109,7 +109,7 @@ func (p *Pod) finish(e Execution) {
 	}
 }
 
-// The variables in which Flyte tells a container the name of its pod. The second is for workers of a PyTorchJob, and of Flyte 1.
+// The variables with which Flyte gives a container the name of its pod. Only Flyte 1 sets the second, for workers of a PyTorchJob.
 const (
 	envPodName    = "_F_PN"
 	envWorkerName = "_F_WN"

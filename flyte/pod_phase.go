@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Flyte's words for a pod that failed.
+// Flyte's error codes for a pod that failed.
 const (
 	codeUnknown     = "UnknownError"
 	codeOOMKilled   = "OOMKilled"
@@ -17,7 +17,7 @@ const (
 
 const exitSIGKILL = 137
 
-// pullGrace is how long Flyte lets a pod wait for its image or container, where it is not configured.
+// pullGrace is how long Flyte lets a pod wait for its image or container by default.
 const pullGrace = 3 * time.Minute
 
 // readPod reports whether Flyte fails a task for this pod alone.
@@ -31,7 +31,7 @@ func readPod(pod *corev1.Pod, primary string, now time.Time) (Reading, bool) {
 	return Reading{}, false
 }
 
-// readFailedPod: an ordinary exit leaves the pod without a reason, which Flyte 2 takes for a node that went away.
+// readFailedPod: after an ordinary exit the pod has no reason, which Flyte 2 reads as a lost node.
 func readFailedPod(pod *corev1.Pod, primary string) Reading {
 	code, system := pod.Status.Reason, false
 	if code == "" {

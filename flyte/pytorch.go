@@ -10,7 +10,7 @@ import (
 type PyTorch struct {
 	// Master is always one replica.
 	Master Replica
-	// Worker has no replicas in a job of the master alone, which Flyte 2 refuses.
+	// Worker has no replicas if the job has only a master, which Flyte 2 refuses.
 	Worker Group
 	// RunPolicy is the job's run policy; nil leaves everything to the operator's defaults.
 	RunPolicy *RunPolicy
@@ -69,7 +69,7 @@ func pytorchOf(m *kubeflow.DistributedPyTorchTrainingTask) (PyTorch, []Warning, 
 		return PyTorch{}, nil, err
 	}
 	if master.Replicas > 1 {
-		lost = append(lost, warn(NotCarried, "masterReplicas.replicas", "%d, but Flyte starts one master always", master.Replicas))
+		lost = append(lost, warn(NotCarried, "masterReplicas.replicas", "%d, but Flyte always starts one master", master.Replicas))
 	}
 	p.Master = master.Replica
 	return p, lost, nil

@@ -13,7 +13,7 @@ import (
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
 )
 
-// Dialect is which Flyte one speaks of, where they differ.
+// Dialect is the version of Flyte, where they differ.
 type Dialect string
 
 // The two Flytes.
@@ -32,7 +32,7 @@ type Execution struct {
 	Name, Namespace string
 	// Labels and Annotations go to the job and to its pods.
 	Labels, Annotations map[string]string
-	// ServiceAccount is that of pods which name none.
+	// ServiceAccount is for pods that name none.
 	ServiceAccount string
 	// Env is added to every container that has no such variable.
 	Env []corev1.EnvVar
@@ -44,7 +44,7 @@ type Manifest interface {
 	metav1.Object
 }
 
-// Render makes the job that Flyte's backend would create. Owner reference and finalizer, which Flyte adds, are left out.
+// Render returns the job that Flyte's backend would create, without the owner reference and the finalizer.
 func (t Task) Render(e Execution) (Manifest, error) {
 	var (
 		job Manifest
@@ -59,7 +59,7 @@ func (t Task) Render(e Execution) (Manifest, error) {
 	case *kubeflow.DistributedTensorflowTrainingTask:
 		job, err = t.tfJob(m, e)
 	default:
-		return nil, fmt.Errorf("render %s: there is no job for task type %s here", e.Name, t.Custom.TaskType)
+		return nil, fmt.Errorf("render %s: task type %s has no job in this package", e.Name, t.Custom.TaskType)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("render %s: %w", e.Name, err)
@@ -71,7 +71,7 @@ func (t Task) pytorchJob(m *kubeflow.DistributedPyTorchTrainingTask, e Execution
 	master, worker := specOf(m.GetMasterReplicas()), specOf(m.GetWorkerReplicas())
 	master.replicas = 1
 	if worker.replicas < 1 && e.Dialect != Flyte1 {
-		return nil, fmt.Errorf("workerReplicas.replicas: %d: Flyte 2 wants at least one worker", worker.replicas)
+		return nil, fmt.Errorf("workerReplicas.replicas: %d: Flyte 2 needs at least one worker", worker.replicas)
 	}
 	job := &kubeflowv1.PyTorchJob{
 		TypeMeta:   metav1.TypeMeta{APIVersion: kubeflowv1.GroupVersion.String(), Kind: kubeflowv1.PyTorchJobKind},
@@ -109,7 +109,7 @@ func (t Task) tfJob(m *kubeflow.DistributedTensorflowTrainingTask, e Execution) 
 	}
 	maps.DeleteFunc(roles, func(_ kubeflowv1.ReplicaType, s replicaSpec) bool { return s.replicas < 1 })
 	if _, ok := roles[kubeflowv1.TFWorker]; !ok {
-		return nil, fmt.Errorf("workerReplicas.replicas: Flyte wants at least one worker")
+		return nil, fmt.Errorf("workerReplicas.replicas: Flyte needs at least one worker")
 	}
 	job := &kubeflowv1.TFJob{
 		TypeMeta:   metav1.TypeMeta{APIVersion: kubeflowv1.GroupVersion.String(), Kind: kubeflowv1.TFJobKind},
@@ -121,8 +121,8 @@ func (t Task) tfJob(m *kubeflow.DistributedTensorflowTrainingTask, e Execution) 
 	return job, err
 }
 
-// jobMeta is the metadata of the job: Flyte 1 takes what the user gave the task for it, Flyte 2 what the pod has, but only its
-// plugin for PyTorch does.
+// jobMeta is the metadata of the job. Flyte 1 uses the task's labels and annotations, Flyte 2 those of the pod, but only in its
+// plugin for PyTorch.
 func (t Task) jobMeta(e Execution) metav1.ObjectMeta {
 	var labels, annotations map[string]string
 	switch {
@@ -192,7 +192,7 @@ func (t Task) replicaSpecs(
 	return specs, nil
 }
 
-// union lets the later win; it is nil where there is nothing.
+// union merges maps; the later one wins. It is nil if there is nothing.
 func union(parts ...map[string]string) map[string]string {
 	var all map[string]string
 	for _, part := range parts {

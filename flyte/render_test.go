@@ -161,9 +161,9 @@ func TestRenderRefuses(t *testing.T) {
 		want string
 	}{
 		{"one node", containerTask(t, NewElastic(Nodes(1), 8)), "render job: a task of one node becomes a pod, not a job"},
-		{"MPI", Task{Custom: mpi}, "render job: there is no job for task type mpi here"},
-		{"no workers, Flyte 2", containerTask(t, PyTorch{}), "render job: workerReplicas.replicas: 0: Flyte 2 wants at least one worker"},
-		{"no tensorflow workers", containerTask(t, TensorFlow{PS: Group{Replicas: 1}}), "render job: workerReplicas.replicas: Flyte wants at least one worker"},
+		{"MPI", Task{Custom: mpi}, "render job: task type mpi has no job in this package"},
+		{"no workers, Flyte 2", containerTask(t, PyTorch{}), "render job: workerReplicas.replicas: 0: Flyte 2 needs at least one worker"},
+		{"no tensorflow workers", containerTask(t, TensorFlow{PS: Group{Replicas: 1}}), "render job: workerReplicas.replicas: Flyte needs at least one worker"},
 		{"no pod", Task{Custom: bare}, "render job: Master: the task has no container and no pod: give it a pod template"},
 		{"two containers and no word which trains", two, "render job: Worker: the pod has 2 containers: say which one trains"},
 		{"a training container that is not there", gone, `render job: Worker: the pod has no container "trainer"`},

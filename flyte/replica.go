@@ -10,13 +10,13 @@ import (
 // RestartPolicy says when a replica that ended is restarted; empty is Never.
 type RestartPolicy string
 
-// The restart policies Flyte can carry. There is no ExitCode.
+// The restart policies that Flyte has. There is no ExitCode.
 const (
-	// RestartNever lets a failure end the job.
+	// RestartNever: a failure ends the job.
 	RestartNever RestartPolicy = "Never"
-	// RestartOnFailure restarts what failed.
+	// RestartOnFailure restarts a replica that failed.
 	RestartOnFailure RestartPolicy = "OnFailure"
-	// RestartAlways restarts what ended.
+	// RestartAlways restarts a replica that ended.
 	RestartAlways RestartPolicy = "Always"
 )
 
@@ -42,7 +42,7 @@ func restartPolicyOf(m plugins.RestartPolicy) RestartPolicy {
 	return RestartNever
 }
 
-// Replica is what is particular to the pods of one role; what is empty comes from the task.
+// Replica is what a role sets for its pods; empty fields come from the task.
 type Replica struct {
 	// Image replaces the task's image.
 	Image string
@@ -55,7 +55,7 @@ type Replica struct {
 // Group is a number of equal replicas.
 type Group struct {
 	Replica
-	// Replicas is how many; 0 is no such role.
+	// Replicas is how many; 0 means that there is no such role.
 	Replicas int32
 }
 
@@ -75,7 +75,7 @@ func (g Group) fields(path string) (replicaFields, error) {
 	if err != nil {
 		return replicaFields{}, fmt.Errorf("%s.%w", path, err)
 	}
-	// flytekit sends a resources message always, also an empty one.
+	// flytekit always sends a resources message, even an empty one.
 	resources := &core.Resources{Requests: g.Requests.entries(), Limits: g.Limits.entries()}
 	return replicaFields{replicas: g.Replicas, image: g.Image, resources: resources, restart: restart}, nil
 }
@@ -97,8 +97,8 @@ type replicaSpec struct {
 	restart   RestartPolicy
 }
 
-// specOf reads a role: the common message if it is there, and then only that; else the deprecated fields. A nil message is a
-// role without replicas.
+// specOf reads a role: only the common message if there is one, else the deprecated fields. A nil message is a role without
+// replicas.
 func specOf(m replicaMessage) replicaSpec {
 	if c := m.GetCommon(); c != nil {
 		return replicaSpec{c.GetReplicas(), c.GetImage(), c.GetResources(), restartPolicyOf(c.GetRestartPolicy())}
@@ -122,7 +122,7 @@ func (s replicaSpec) group(path string) (Group, error) {
 	return g, nil
 }
 
-// Resources are flytekit's, each a Kubernetes quantity; empty is not asked for.
+// Resources are flytekit's, each a Kubernetes quantity; empty means not requested.
 type Resources struct {
 	CPU, Memory, GPU, EphemeralStorage string
 }
@@ -158,7 +158,7 @@ func resourcesOf(entries []*core.Resources_ResourceEntry) (Resources, error) {
 		to, known := place[e.GetName()]
 		switch {
 		case !known:
-			return Resources{}, fmt.Errorf("%s is no resource Flyte gives to a pod", e.GetName())
+			return Resources{}, fmt.Errorf("%s is not a resource that Flyte gives to a pod", e.GetName())
 		case *to != "":
 			return Resources{}, fmt.Errorf("%s is named twice", e.GetName())
 		}

@@ -18,7 +18,7 @@ var resourceNames = map[core.Resources_ResourceName]corev1.ResourceName{
 	core.Resources_EPHEMERAL_STORAGE: corev1.ResourceEphemeralStorage,
 }
 
-// platformDefaults are what Flyte gives a training container that asks for no CPU or memory, unless configured otherwise.
+// platformDefaults are what Flyte by default gives a training container that requests no CPU or memory.
 var platformDefaults = corev1.ResourceList{
 	corev1.ResourceCPU:    resource.MustParse("1"),
 	corev1.ResourceMemory: resource.MustParse("1Gi"),
@@ -51,19 +51,19 @@ func resourceList(entries []*core.Resources_ResourceEntry) (corev1.ResourceList,
 	return list, nil
 }
 
-// settle gives CPU and memory their defaults, lets a request and its limit stand in for each other, and lowers a request to
-// its limit.
-func settle(r corev1.ResourceRequirements) corev1.ResourceRequirements {
-	settled := *r.DeepCopy()
-	settled.Requests, settled.Limits = corev1.ResourceList{}, corev1.ResourceList{}
+// setDefaults gives CPU and memory their defaults, copies a limit to a missing request and the other way round, and lowers a
+// request to its limit.
+func setDefaults(r corev1.ResourceRequirements) corev1.ResourceRequirements {
+	complete := *r.DeepCopy()
+	complete.Requests, complete.Limits = corev1.ResourceList{}, corev1.ResourceList{}
 	for name, quantity := range r.Requests {
-		settled.Requests[name] = quantity
+		complete.Requests[name] = quantity
 	}
 	for name, quantity := range r.Limits {
-		settled.Limits[name] = quantity
+		complete.Limits[name] = quantity
 	}
 	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage, gpuResource} {
-		request, limit := settled.Requests[name], settled.Limits[name]
+		request, limit := complete.Requests[name], complete.Limits[name]
 		if request.IsZero() {
 			request = limit
 		}
@@ -79,20 +79,20 @@ func settle(r corev1.ResourceRequirements) corev1.ResourceRequirements {
 		if request.Cmp(limit) > 0 {
 			request = limit
 		}
-		settled.Requests[name], settled.Limits[name] = request, limit
+		complete.Requests[name], complete.Limits[name] = request, limit
 	}
-	return settled
+	return complete
 }
 
-// overlay puts a role's resources over those of the task. They are settled first: a role that asks for memory alone gets the
+// overlay puts a role's resources over those of the task. They get their defaults first: a role that asks for memory alone gets the
 // default CPU, not the task's.
 func overlay(task, role corev1.ResourceRequirements) corev1.ResourceRequirements {
-	merged, role := settle(task), settle(role)
+	merged, role := setDefaults(task), setDefaults(role)
 	for name, quantity := range role.Requests {
 		merged.Requests[name] = quantity
 	}
 	for name, quantity := range role.Limits {
 		merged.Limits[name] = quantity
 	}
-	return settle(merged)
+	return setDefaults(merged)
 }

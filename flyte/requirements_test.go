@@ -27,8 +27,8 @@ func wish(requests, limits amounts) corev1.ResourceRequirements {
 
 func TestSettle(t *testing.T) {
 	for _, c := range []struct {
-		name           string
-		asked, settled corev1.ResourceRequirements
+		name            string
+		asked, complete corev1.ResourceRequirements
 	}{
 		{"nothing asked for: the platform's defaults, and no others",
 			corev1.ResourceRequirements{}, wish(amounts{"1", "1Gi"}, amounts{"1", "1Gi"})},
@@ -37,11 +37,11 @@ func TestSettle(t *testing.T) {
 		{"a request above its limit is lowered", wish(amounts{"8", "1Gi"}, amounts{"4", "2Gi"}), wish(amounts{"4", "1Gi"}, amounts{"4", "2Gi"})},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if diff := cmp.Diff(c.settled, settle(c.asked)); diff != "" {
+			if diff := cmp.Diff(c.complete, setDefaults(c.asked)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(c.settled, settle(settle(c.asked))); diff != "" {
-				t.Errorf("settled twice (-want +got):\n%s", diff)
+			if diff := cmp.Diff(c.complete, setDefaults(setDefaults(c.asked))); diff != "" {
+				t.Errorf("defaulted twice (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -7,13 +7,13 @@ import (
 	"github.com/flyteorg/flyte/flyteidl/gen/pb-go/flyteidl/plugins/kubeflow"
 )
 
-// CleanPodPolicy says which pods go when a job has ended. The documented spellings are the constants; ParseCleanPodPolicy
-// also takes the obvious others.
+// CleanPodPolicy says which pods are removed when a job has ended. The constants are the documented spellings; ParseCleanPodPolicy
+// also accepts others.
 type CleanPodPolicy string
 
 // The clean pod policies, spelled as flyte-sdk documents them.
 const (
-	// CleanPodNone keeps every pod as it is, also running ones.
+	// CleanPodNone keeps every pod as it is, even running ones.
 	CleanPodNone CleanPodPolicy = "None"
 	// CleanPodAll removes every pod.
 	CleanPodAll CleanPodPolicy = "all"
@@ -46,21 +46,21 @@ func cleanPodPolicyOf(m kubeflow.CleanPodPolicy) (CleanPodPolicy, error) {
 }
 
 // RunPolicy is how long a job may run, how often it is retried and what is left of it. A nil or empty field is unset: the
-// operator's default holds. Once a RunPolicy is given at all, Flyte asks for CleanPodPolicy None where none is set.
+// operator's default applies. If there is a RunPolicy without a CleanPodPolicy, Flyte sends None.
 type RunPolicy struct {
-	// CleanPodPolicy says which pods go when the job has ended.
+	// CleanPodPolicy says which pods are removed when the job has ended.
 	CleanPodPolicy CleanPodPolicy
-	// TTLSecondsAfterFinished is how long the finished job object is kept. Flyte cannot carry 0.
+	// TTLSecondsAfterFinished is how long the finished job object is kept. Flyte cannot send 0.
 	TTLSecondsAfterFinished *int32
-	// ActiveDeadlineSeconds is how long the job may be active, from its start time; at least 1. It holds for the whole job,
+	// ActiveDeadlineSeconds is how long the job may be active, from its start time; at least 1. It applies to the whole job,
 	// whatever the restart policy.
 	ActiveDeadlineSeconds *int32
-	// BackoffLimit is how many retries are allowed before the job has failed. Flyte cannot carry 0. Only restarts are retries: an
-	// Elastic, which Flyte never restarts, needs the annotation trainyard.dev/restart-policy beside it.
+	// BackoffLimit is how many retries are allowed before the job has failed. Flyte cannot send 0. Only restarts are retries: an
+	// Elastic, which Flyte never restarts, also needs the annotation trainyard.dev/restart-policy.
 	BackoffLimit *int32
 }
 
-// message returns nil for a nil policy: then nothing is sent and the operator's defaults hold.
+// message returns nil for a nil policy: then nothing is sent and the operator's defaults apply.
 func (p *RunPolicy) message() (*kubeflow.RunPolicy, []Warning, error) {
 	if p == nil {
 		return nil, nil, nil
@@ -80,7 +80,7 @@ func (p *RunPolicy) message() (*kubeflow.RunPolicy, []Warning, error) {
 		m.CleanPodPolicy = policy.message()
 	}
 	if p.ActiveDeadlineSeconds != nil && *p.ActiveDeadlineSeconds < 1 {
-		return nil, nil, fmt.Errorf("runPolicy.activeDeadlineSeconds: %d is no deadline: want at least 1", *p.ActiveDeadlineSeconds)
+		return nil, nil, fmt.Errorf("runPolicy.activeDeadlineSeconds: %d is not a deadline: want at least 1", *p.ActiveDeadlineSeconds)
 	}
 	for _, f := range []struct {
 		name string
@@ -104,7 +104,7 @@ func (p *RunPolicy) message() (*kubeflow.RunPolicy, []Warning, error) {
 	return &m, warnings, nil
 }
 
-// zeroMeans says what a policy's author gets instead of the zero he wrote.
+// zeroMeans says what a policy's author gets instead of the zero.
 var zeroMeans = map[string]string{
 	"runPolicy.ttlSecondsAfterFinished": "the finished job is never deleted",
 	"runPolicy.activeDeadlineSeconds":   "the job has no deadline",
@@ -112,7 +112,7 @@ var zeroMeans = map[string]string{
 }
 
 func zeroLost(path string) Warning {
-	return warn(ZeroLost, path, "0 cannot be told from unset in Flyte's message: %s", zeroMeans[path])
+	return warn(ZeroLost, path, "Flyte's message cannot distinguish 0 from unset: %s", zeroMeans[path])
 }
 
 func runPolicyOf(m *kubeflow.RunPolicy) (*RunPolicy, error) {

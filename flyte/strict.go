@@ -20,16 +20,16 @@ import (
 )
 
 // unmarshalStrict decodes JSON into m. protojson either refuses unknown fields or drops unknown enum names with them, and
-// names no path; so the JSON is compared with the message's descriptor first, and protojson then decodes what is known good.
+// names no path; so the JSON is first compared with the message's descriptor, and then protojson decodes it.
 func unmarshalStrict(data []byte, m proto.Message) ([]Warning, error) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
 	var value any
 	if err := decoder.Decode(&value); err != nil {
-		return nil, fmt.Errorf("no JSON: %w", err)
+		return nil, fmt.Errorf("it is not JSON: %w", err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("no JSON: there is more after its end")
+		return nil, errors.New("it is not JSON: there is more after its end")
 	}
 	var c comparison
 	if err := c.message("", m.ProtoReflect().Descriptor(), value); err != nil {
@@ -41,7 +41,7 @@ func unmarshalStrict(data []byte, m proto.Message) ([]Warning, error) {
 	return c.warnings, nil
 }
 
-// comparison holds a decoded JSON value against a message descriptor.
+// comparison compares a decoded JSON value with a message descriptor.
 type comparison struct {
 	warnings []Warning
 }
@@ -79,7 +79,7 @@ func fieldByName(md protoreflect.MessageDescriptor, key string) protoreflect.Fie
 	return md.Fields().ByTextName(key)
 }
 
-// field takes null for unset, as Flyte's decoder does.
+// field treats null as unset, as Flyte's decoder does.
 func (c *comparison) field(path string, fd protoreflect.FieldDescriptor, value any) error {
 	switch {
 	case value == nil:
@@ -133,7 +133,7 @@ func (c *comparison) single(path string, fd protoreflect.FieldDescriptor, value 
 	return nil
 }
 
-// knownEnum takes the names and numbers of the enum. Flyte's backend keeps an unknown number and then maps it to nothing.
+// knownEnum accepts the names and numbers of the enum. Flyte's backend keeps an unknown number and then ignores it.
 func knownEnum(path string, ed protoreflect.EnumDescriptor, value any) error {
 	switch v := value.(type) {
 	case string:
@@ -157,7 +157,7 @@ func knownEnum(path string, ed protoreflect.EnumDescriptor, value any) error {
 	return fmt.Errorf("%s: %s is unknown: want %s or %s", path, kindOf(value), strings.Join(names[:last], ", "), names[last])
 }
 
-// wholeNumber takes a number, or one in a string, that is a whole int32 and not negative: nothing Flyte counts is.
+// wholeNumber accepts a number, or one in a string, that is a whole int32 and not negative: Flyte has no negative numbers.
 func wholeNumber(path string, value any) (int32, error) {
 	text := ""
 	switch v := value.(type) {
@@ -210,13 +210,13 @@ func orWhole(path string) string {
 	return path
 }
 
-// unknownOnWire names the messages that came with field numbers this version of Flyte's types does not have.
+// unknownOnWire names the messages with field numbers that this version of Flyte's types does not have.
 func unknownOnWire(m proto.Message) []Warning {
 	var warnings []Warning
 	_ = protorange.Range(m.ProtoReflect(), func(v protopath.Values) error {
 		if part, ok := v.Index(-1).Value.Interface().(protoreflect.Message); ok && len(part.GetUnknown()) > 0 {
 			path := strings.TrimPrefix(v.Path[1:].String(), ".")
-			warnings = append(warnings, warn(UnknownField, path, "%s came with fields unknown here", part.Descriptor().Name()))
+			warnings = append(warnings, warn(UnknownField, path, "%s has unknown fields", part.Descriptor().Name()))
 		}
 		return nil
 	})

@@ -62,7 +62,7 @@ func TestParseCustomRefuses(t *testing.T) {
 			`workerReplicas.resources.requests[1].name: "TPU" is unknown: want UNKNOWN, CPU, GPU, MEMORY, STORAGE or EPHEMERAL_STORAGE`},
 		{"a field given in both spellings", `{"runPolicy":{},"run_policy":{}}`, `runPolicy: given twice, as runPolicy and as run_policy`},
 		{"no object", `[]`, `the whole: want an object, have a list`},
-		{"more than one object", `{} {}`, `no JSON: there is more after its end`},
+		{"more than one object", `{} {}`, `it is not JSON: there is more after its end`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := ParseCustomJSON(PyTorchTask, 1, []byte(c.custom))
@@ -86,9 +86,9 @@ func TestParseCustomReports(t *testing.T) {
 			"workers: DistributedPyTorchTrainingTask has no such field: Flyte ignores it [unknown-field]",
 		}},
 		{"zeros that mean nothing", `{"runPolicy":{"backoffLimit":0,"ttlSecondsAfterFinished":0,"activeDeadlineSeconds":0}}`, []string{
-			"runPolicy.activeDeadlineSeconds: 0 cannot be told from unset in Flyte's message: the job has no deadline [zero-lost]",
-			"runPolicy.backoffLimit: 0 cannot be told from unset in Flyte's message: there is no retry limit [zero-lost]",
-			"runPolicy.ttlSecondsAfterFinished: 0 cannot be told from unset in Flyte's message: the finished job is never deleted [zero-lost]",
+			"runPolicy.activeDeadlineSeconds: Flyte's message cannot distinguish 0 from unset: the job has no deadline [zero-lost]",
+			"runPolicy.backoffLimit: Flyte's message cannot distinguish 0 from unset: there is no retry limit [zero-lost]",
+			"runPolicy.ttlSecondsAfterFinished: Flyte's message cannot distinguish 0 from unset: the finished job is never deleted [zero-lost]",
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -133,8 +133,8 @@ func TestFromMessage(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"DistributedPyTorchTrainingTask came with fields unknown here [unknown-field]",
-		"run_policy: RunPolicy came with fields unknown here [unknown-field]",
+		"DistributedPyTorchTrainingTask has unknown fields [unknown-field]",
+		"run_policy: RunPolicy has unknown fields [unknown-field]",
 	}
 	if diff := cmp.Diff(want, lines(custom.Warnings)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

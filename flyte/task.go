@@ -8,15 +8,15 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// Task is what a job is made of: the plugin's message, and the pod that the replicas run.
+// Task is what Flyte creates a job from: the plugin's message, and the pod that the replicas run.
 type Task struct {
 	// Custom is the configuration of the job.
 	Custom Custom
 	// Pod is what each replica runs.
 	Pod Pod
-	// Labels and Annotations are those a user gives a task for the job object itself. Only Flyte 1 puts them there.
+	// Labels and Annotations are the task's own, for the job object. Only Flyte 1 puts them there.
 	Labels, Annotations map[string]string
-	// Warnings tells what of the TaskTemplate is not here.
+	// Warnings say what was lost from the TaskTemplate.
 	Warnings []Warning
 }
 
@@ -24,7 +24,7 @@ type Task struct {
 const primaryContainerKey = "primary_container_name"
 
 // ReadTask reads a TaskTemplate, its custom as strictly as ParseCustom. Command lines keep Flyte's placeholders ({{.input}}), and
-// what only an installation of Flyte knows (its named pod templates, the labels of GPU nodes) is reported, not guessed.
+// what only an installation of Flyte knows (its named pod templates, the labels of GPU nodes) is reported as a warning, not guessed.
 func ReadTask(t *core.TaskTemplate) (Task, error) {
 	custom, err := ParseCustom(TaskType(t.GetType()), t.GetTaskTypeVersion(), t.GetCustom())
 	if err != nil {

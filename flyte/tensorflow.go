@@ -6,7 +6,7 @@ import (
 	"github.com/flyteorg/flyte/flyteidl/gen/pb-go/flyteidl/plugins/kubeflow"
 )
 
-// TensorFlow is flytekit's configuration of a TFJob. Flyte wants at least one worker; a role without replicas is left out.
+// TensorFlow is flytekit's configuration of a TFJob. Flyte needs at least one worker; a role without replicas is left out.
 type TensorFlow struct {
 	Chief, PS, Worker, Evaluator Group
 	// RunPolicy is the job's run policy; nil leaves everything to the operator's defaults.

@@ -7,19 +7,19 @@ type Code string
 
 // The warnings this package gives.
 const (
-	// ZeroLost: a zero (or an unset value beside set ones) that proto3 cannot tell from unset.
+	// ZeroLost: a zero that proto3 cannot distinguish from unset, or an unset field of a message that is set.
 	ZeroLost Code = "zero-lost"
-	// PolicyIgnored: a run policy on a task that becomes no job.
+	// PolicyIgnored: a run policy on a task for which no job is created.
 	PolicyIgnored Code = "policy-ignored"
-	// GPUsHeld: pods with GPUs that go on running when the job has ended.
+	// GPUsHeld: pods with GPUs that run on when the job has ended.
 	GPUsHeld Code = "gpus-held"
 	// NeverRestarted: a range of nodes whose pods are never replaced, or a retry limit for replicas that are never retried.
 	NeverRestarted Code = "never-restarted"
-	// NoRendezvous: a rendezvous backend that has no server to talk to.
+	// NoRendezvous: a rendezvous backend without a server.
 	NoRendezvous Code = "no-rendezvous"
-	// ResourcesReset: an empty resources message, which Flyte 2 takes for a wish.
+	// ResourcesReset: an empty resources message, which Flyte 2 treats as set.
 	ResourcesReset Code = "resources-reset"
-	// BadName: a job name that leaves no room for the names of its pods, or is none itself.
+	// BadName: a job name that is too long for the names of its pods, or is invalid.
 	BadName Code = "bad-name"
 	// DeadlineBeforeJoin: an active deadline that passes while replicas still wait for each other.
 	DeadlineBeforeJoin Code = "deadline-before-join"
@@ -29,11 +29,11 @@ const (
 	SpecTwice Code = "spec-twice"
 	// UnknownField: a field that the message does not have.
 	UnknownField Code = "unknown-field"
-	// NotCarried: something that the target form has no place for.
+	// NotCarried: something that the target form has no field for.
 	NotCarried Code = "not-carried"
 )
 
-// Warning tells what is lost or will surprise, and where.
+// Warning says what is lost or will surprise, and where.
 type Warning struct {
 	Code Code
 	// Path is the field, as in runPolicy.backoffLimit; empty when it is about the whole.
