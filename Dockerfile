@@ -4,7 +4,7 @@ WORKDIR /src
 COPY . .
 RUN CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o /trainyard-operator ./cmd/trainyard-operator
 
-# It talks to its API server only, whose certificate the cluster gives it: no shell, no libraries and no certificates are needed.
+# It connects to its API server only, and the cluster provides that server's certificate. So it needs no shell, libraries or certificates.
 FROM scratch
 COPY --from=build /trainyard-operator /trainyard-operator
 USER 65532:65532

@@ -32,7 +32,7 @@ func TestLint(t *testing.T) {
 		{name: "nothing to say about a plain elastic job", custom: `{` + fixed + `}`},
 		{name: "GPUs and pods that are cleaned: nothing to say", custom: `{` + fixed + `,` + cleaned + `}`, pod: gpuPod},
 		{
-			name: "what reading lost is told again", custom: `{` + fixed + `,"runPolicy":{"cleanPodPolicy":"CLEANPOD_POLICY_ALL","backoffLimit":0},"gang":true}`,
+			name: "what was lost by reading is reported again", custom: `{` + fixed + `,"runPolicy":{"cleanPodPolicy":"CLEANPOD_POLICY_ALL","backoffLimit":0},"gang":true}`,
 			want: []string{
 				"gang: DistributedPyTorchTrainingTask has no such field: Flyte ignores it [unknown-field]",
 				"runPolicy.backoffLimit: Flyte's message cannot distinguish 0 from unset: there is no retry limit [zero-lost]",

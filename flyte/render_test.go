@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-var update = flag.Bool("update", false, "write the manifests in testdata anew")
+var update = flag.Bool("update", false, "write the manifests in testdata again")
 
 // containerTask is a task as flyte-sdk registers it: one container.
 func containerTask(t *testing.T, config Config, change ...func(*core.TaskTemplate)) Task {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the Debian packages that the demo and the tests use, where they are missing.
+# Installs the Debian packages that the demo and the tests need, if they are missing.
 set -eu
 want="python3-torch python3-numpy tmux"
 missing=""

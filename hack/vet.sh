@@ -1,6 +1,7 @@
 #!/bin/sh
-# The tool of `go vet` for our packages alone. Otherwise it would go through all of Kubernetes, for facts such as which of its functions
-# print by a format: minutes of a first `make test`. It is asked about a package by a file; of dependencies it answers that there is none.
+# `go vet -vettool` runs this instead of vet. It runs vet for our packages and skips dependencies. vet would go through all of Kubernetes
+# to collect facts, such as which functions format like Printf; that takes minutes in a first `make test`.
+# go vet describes each package in a file. For a dependency this script writes an empty list of facts.
 set -eu
 for file in "$@"; do :; done
 if [ "${file##*.}" = cfg ] && grep -q '"VetxOnly": true' "$file"; then
@@ -9,7 +10,7 @@ if [ "${file##*.}" = cfg ] && grep -q '"VetxOnly": true' "$file"; then
 fi
 vet=$(go tool -n vet)
 if [ "$file" = -V=full ]; then
-	echo "$("$vet" "$file"), no facts" # so that its answers are kept apart from those of vet itself
+	echo "$("$vet" "$file"), no facts" # another version, so that its cached results are not mixed with those of vet itself
 	exit
 fi
 exec "$vet" "$@"

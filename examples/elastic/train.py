@@ -1,8 +1,8 @@
 """Fits a line with DistributedDataParallel among however many workers there are, and saves a checkpoint after every step.
 
-torchrun starts this script anew in every worker whenever one comes or goes. All of them then load the last checkpoint, so
-that no step is lost, and share the same points among the workers that are there now. Beside the checkpoint, steps.txt
-tells how many workers made each step. Each process trains on a GPU of its own where its pod has some.
+torchrun starts this script again in every worker whenever one joins or leaves. All of them then load the last checkpoint, so
+that no step is lost, and divide the same points among the current workers. Next to the checkpoint, steps.txt has the number of
+workers of each step. Each process trains on its own GPU if its pod has some.
 """
 
 import os
@@ -37,7 +37,7 @@ def save(model, optimizer, step, workers):
 
 
 def wanted():
-    """What the files that somebody puts beside the checkpoint ask for: to end, or to keep the processor busy."""
+    """Reads two files next to the checkpoint: stop ends the training, busy keeps the CPU busy."""
     found = [os.path.exists(os.path.join(FOLDER, name)) for name in ("stop", "busy")]
     answer = torch.tensor(found, dtype=torch.int32, device=DEVICE)
     dist.broadcast(answer, 0)  # all must do the same
@@ -45,7 +45,7 @@ def wanted():
 
 
 def pause(busy):
-    """Makes a step take its time, which it spends on work or on waiting."""
+    """Makes a step take longer, by computing or by waiting."""
     end = time.monotonic() + PAUSE
     while busy and time.monotonic() < end:
         torch.rand(100, 100) @ torch.rand(100, 100)
@@ -57,7 +57,7 @@ def main():
     if DEVICE.type == "cuda":
         torch.cuda.set_device(DEVICE)
     backend = "nccl" if DEVICE.type == "cuda" else "gloo"
-    dist.init_process_group(backend, timeout=timedelta(minutes=1))  # for one that was removed before it came
+    dist.init_process_group(backend, timeout=timedelta(minutes=1))  # for a worker that was removed before it started
     rank, workers = dist.get_rank(), dist.get_world_size()
     os.makedirs(FOLDER, exist_ok=True)
     model = DistributedDataParallel(torch.nn.Linear(1, 1).to(DEVICE))
@@ -68,7 +68,7 @@ def main():
         model.load_state_dict(saved["model"])
         optimizer.load_state_dict(saved["optimizer"])
         first = saved["step"] + 1
-    dist.barrier()  # before all have loaded it nobody may replace it
+    dist.barrier()  # nobody may replace it before all have loaded it
     print(f"rank {rank} of {workers}, from step {first}, on {DEVICE.type}", flush=True)
 
     x, y = (part.to(DEVICE) for part in points(rank, workers))
@@ -86,7 +86,7 @@ def main():
         pause(busy)
 
     dist.barrier()
-    time.sleep(2)  # who leaves while others are not through the last collective makes it fail for them
+    time.sleep(2)  # a process that exits early makes the last collective fail for the others
     weight, bias = (p.item() for p in model.parameters())
     print(f"rank {rank} is done: y = {weight:.2f}x {bias:+.2f}", flush=True)
     dist.destroy_process_group()

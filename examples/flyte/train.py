@@ -1,6 +1,6 @@
 """A task as flyte-sdk runs it in each pod of an Elastic: the task's function, in nproc_per_node processes, under torch's elastic agent.
 
-Flyte's entrypoint knows the configuration from the task itself. The operator tells it one thing, where the pods meet: PET_RDZV_ENDPOINT.
+Flyte's entrypoint knows the configuration from the task itself. It reads one variable that the operator sets, the rendezvous: PET_RDZV_ENDPOINT.
 Where a pod has GPUs, one for each process, they are used.
 """
 

@@ -1,7 +1,7 @@
 """The four roles of a TFJob at work, over plain sockets: no TensorFlow needed to see what TF_CONFIG is for.
 
 A parameter server holds the slope of a line. Chief and Workers ask for it, compute a gradient on points they make, and send it
-back. The Evaluator looks on until the slope is right. The Chief tells when the training is over, and that ends the job.
+back. The Evaluator looks on until the slope is right. The Chief decides when the training is over, which ends the job.
 """
 
 import json
