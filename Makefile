@@ -1,4 +1,4 @@
-# Trainyard. `make demo` shows it, `make test` proves it; both install what a bare Debian machine lacks.
+# Trainyard. `make demo` shows it, `make test` tests it; both install what is missing on a bare Debian machine.
 .PHONY: build generate pictures verify lint test prove demo bench setup
 
 GO      ?= go
@@ -15,24 +15,26 @@ build:
 generate:
 	$(GO) generate ./...
 
-# The pictures of docs/, by the commands that stand there. A test holds them to it.
+# Draws the pictures of docs/ with the commands that the pages print. A test checks that they are up to date.
 pictures:
 	$(GO) test -run 'TestPictures$$' -count 1 ./internal/cli -update
 
-# What is generated is as generated, and go.mod is tidy.
+# Checks that generated files are up to date and go.mod is tidy.
 verify:
 	@hack/verify.sh
 
 lint:
 	$(GO) vet -vettool=$(CURDIR)/hack/vet.sh ./...
+	$(GO) build -modfile=go.tools.mod -o bin/staticcheck hack/staticcheck/main.go
+	$(GO) vet -vettool=$(CURDIR)/bin/staticcheck ./...
 	$(TOOL) golangci-lint run ./...
 
-# One package after the other: several start a whole cluster, and each wants the machine to itself. The linters have vetted what is
-# tested; a test's own vetting, with other flags, would go through all of Kubernetes once more.
+# One package after the other: several start a whole cluster, and each needs the machine for itself. `make lint` has vetted the tests;
+# go test would vet again with other flags, and go through all of Kubernetes once more.
 test: setup verify lint
 	$(GO) test -vet=off -p 1 -timeout 25m ./...
 
-# What would take the tests too long: a hundred thousand histories, minutes of fuzzing, and every test on a cluster three times.
+# What takes too long for `make test`: a hundred thousand histories, minutes of fuzzing, and every test on a cluster three times.
 prove: setup
 	$(GO) test -run TestInvariants -timeout 60m ./internal/job -rapid.checks=100000
 	for target in FuzzDecodeTask FuzzParseCustom FuzzParseNNodes; do $(GO) test -run '^$$' -fuzz "$$target\$$" -fuzztime 2m ./flyte || exit 1; done
@@ -44,6 +46,6 @@ demo: setup build
 bench: build
 	$(GO) test -run '^$$' -bench . -benchtime 1x -timeout 30m ./internal/cli
 
-# What the tests and the demo need of the machine: Debian's torch, and a person's tools.
+# Installs what the tests and the demo need: Debian's torch, and tmux.
 setup:
 	@hack/setup.sh
