@@ -21,7 +21,8 @@ const (
 	exitFailed      = 1
 	exitUsage       = 2
 	exitDeadline    = 124 // like timeout(1)
-	exitInterrupted = 130 // like shells
+	exitHangup      = 129 // like shells, as is 130
+	exitInterrupted = 130
 )
 
 // usageError is a mistake on the command line or in a manifest.
@@ -97,7 +98,7 @@ func command(name string, args []string) *cobra.Command {
 		&cobra.Group{ID: groupOffline, Title: "Look at a manifest, without a cluster:"},
 		&cobra.Group{ID: groupLocal, Title: "The local cluster:"},
 	)
-	group(root, groupJobs, runCommand(), submitCommand(), getCommand(), logsCommand(), whyCommand(), waitCommand(), eventsCommand(),
+	group(root, groupJobs, runCommand(), submitCommand(), getCommand(), logsCommand(), attachCommand(), whyCommand(), waitCommand(), eventsCommand(),
 		suspendCommand(), resumeCommand(), scaleCommand(), deleteCommand(), topCommand())
 	group(root, groupOffline, renderCommand(), lintCommand(), simulateCommand(), convertCommand())
 	group(root, groupLocal, upCommand(), kubectlCommand(args))

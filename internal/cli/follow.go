@@ -28,6 +28,8 @@ type follower struct {
 	first *job.Failure
 	// last is what the replicas wrote last.
 	last lastLines
+	// detaches says that Ctrl-C leaves the job running, attached that the job was submitted before.
+	detaches, attached bool
 	// stopping says that a person wants the job to stop, deleting that the API server has accepted that, denied that it refused.
 	stopping, deleting, denied bool
 	// killed says that there is no orderly end to wait for: Ctrl-C was pressed twice, or the cluster has ended.
@@ -55,7 +57,11 @@ func (f *follower) follow(ctx context.Context, j *yard.Job) error {
 	for _, r := range replicasOf(j.Job) {
 		f.pad = max(f.pad, len(shortName(r)))
 	}
-	f.report("submitted", "%s %s is submitted.", j.Kind.Name(), j.Job.Name)
+	if f.attached {
+		f.report("attached", "%s %s is %s.", j.Kind.Name(), j.Job.Name, strings.ToLower(f.story().State()))
+	} else {
+		f.report("submitted", "%s %s is submitted.", j.Kind.Name(), j.Job.Name)
+	}
 	changes, err := f.yard.Follow(ctx, j, func(answers bool) {
 		select {
 		case f.contact <- answers:
@@ -84,13 +90,10 @@ func (f *follower) loop(ctx context.Context, changes <-chan *yard.Job, logs fini
 			}
 			f.reportWarnings(ctx)
 			f.screen.setLive(f.live())
-		case <-f.signals:
-			if f.stopping {
-				f.killed = true
-				f.kill()
-				return outcome(exitInterrupted)
+		case s := <-f.signals:
+			if err := f.interrupt(ctx, s); err != nil {
+				return err
 			}
-			f.stop(ctx)
 		case answers := <-f.contact:
 			f.report("contact", "%s.", contactWords(answers))
 		case <-f.clusterDone:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,6 +14,23 @@ import (
 
 // requestTimeout is how long a request may take that a person did not ask for.
 const requestTimeout = 5 * time.Second
+
+// interrupt handles a stop signal. It returns an error if the follower ends with it.
+func (f *follower) interrupt(ctx context.Context, s os.Signal) error {
+	switch {
+	case isHangup(s):
+		return outcome(exitHangup) // the job is not deleted: nobody asked for that
+	case f.detaches:
+		f.report("detached", "%s keeps running: %s follows it again, %s stops it.", f.job.Job.Name, hint(f.yard, f.job, "attach"), hint(f.yard, f.job, "delete"))
+		return outcome(exitInterrupted)
+	case f.stopping:
+		f.killed = true
+		f.kill()
+		return outcome(exitInterrupted)
+	}
+	f.stop(ctx)
+	return nil
+}
 
 // stop stops the job gracefully: its pods get their grace period.
 func (f *follower) stop(ctx context.Context) {

@@ -148,7 +148,10 @@ func (r *running) awaitGuests(c *cluster.Cluster, signals <-chan os.Signal) {
 			defer cancel()
 			for _, warning := range []string{"» another run still trains on this cluster; Ctrl-C again ends it, too.", ""} {
 				select {
-				case <-signals:
+				case s := <-signals:
+					if isHangup(s) {
+						return // nobody is left to ask
+					}
 					if warning != "" {
 						r.screen.say("%s", warning)
 					}

@@ -19,9 +19,9 @@ import (
 type running struct {
 	target
 	recipe
-	file, output string
-	dryRun       bool
-	screen       *screen
+	file, output, onInterrupt string
+	dryRun                    bool
+	screen                    *screen
 	// dir is the data directory of the local cluster.
 	dir string
 	// own says that this run started the local cluster, at the time began. Otherwise it has joined another.
@@ -41,7 +41,8 @@ func runCommand() *cobra.Command {
 
 It runs on the local cluster of this machine, or on the cluster that --context or --kubeconfig name. If the local
 cluster is not up, it is started for this run. The exit code is the job's: 0 succeeded, 1 failed, 124 deadline passed;
-2 means wrong usage. Ctrl-C stops the job gracefully (exit code 130), and a second Ctrl-C kills it.`,
+2 means wrong usage. Ctrl-C stops the job gracefully (exit code 130), and a second Ctrl-C kills it. On a cluster that
+is not local, Ctrl-C leaves the job running: attach follows it again, delete stops it.`,
 		Example: `  trainyard run -- python train.py --epochs 3
   trainyard run --nodes 2 --retries 3 --deadline 2h -- python train.py
   trainyard run --nodes 1:4 -- torchrun train.py
@@ -55,6 +56,7 @@ cluster is not up, it is started for this run. The exit code is the job's: 0 suc
 	flags := cmd.Flags()
 	flags.AddFlagSet(r.flags())
 	flags.StringVarP(&r.output, "output", "o", "text", "text, or json: one line for each event")
+	flags.StringVar(&r.onInterrupt, "on-interrupt", "", "what Ctrl-C does: delete the job, or detach from it (default: delete on the local cluster, detach on another)")
 	flags.BoolVar(&r.dryRun, "dry-run", false, "print the manifest and do nothing")
 	return cmd
 }
@@ -62,6 +64,11 @@ cluster is not up, it is started for this run. The exit code is the job's: 0 suc
 func (r *running) run(cmd *cobra.Command, command []string) error {
 	if err := checkChoice("output", r.output, "text", "json"); err != nil {
 		return err
+	}
+	if r.onInterrupt != "" {
+		if err := checkChoice("on-interrupt", r.onInterrupt, "delete", "detach"); err != nil {
+			return err
+		}
 	}
 	objects, kind, err := r.objects(cmd, command)
 	if err != nil {
@@ -71,7 +78,7 @@ func (r *running) run(cmd *cobra.Command, command []string) error {
 		return printAll(cmd, objects)
 	}
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, stopSignals...)
+	notifyStop(signals)
 	defer signal.Stop(signals)
 	r.screen = newScreen(cmd.OutOrStdout(), cmd.ErrOrStderr())
 	if r.output == "json" {
@@ -84,7 +91,10 @@ func (r *running) run(cmd *cobra.Command, command []string) error {
 	if err != nil {
 		return err
 	}
-	f := &follower{screen: r.screen, json: r.output == "json", signals: signals, clusterDone: r.clusterDone, clusterErr: r.clusterErr}
+	f := &follower{
+		screen: r.screen, json: r.output == "json", signals: signals, clusterDone: r.clusterDone, clusterErr: r.clusterErr,
+		detaches: r.onInterrupt == "detach" || r.onInterrupt == "" && !r.local,
+	}
 	defer func() { release(f) }()
 	y, err := r.yard(config)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"time"
 
@@ -48,10 +49,11 @@ Pods run as processes of this machine: a container's image is ignored, and its c
 Objects are kept in the data directory; the next "up" continues with them.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := untilInterrupted(cmd.Context())
-			defer stop()
+			signals := make(chan os.Signal, 2)
+			notifyStop(signals)
+			defer signal.Stop(signals)
 			u.out = cmd.OutOrStdout()
-			return u.run(ctx)
+			return u.run(cmd.Context(), signals)
 		},
 	}
 	cmd.Flags().StringVar(&u.dataDir, "data-dir", "", "directory that keeps the cluster (default ~/.local/share/trainyard)")
@@ -61,7 +63,7 @@ Objects are kept in the data directory; the next "up" continues with them.`,
 	return cmd
 }
 
-func (u *up) run(ctx context.Context) error {
+func (u *up) run(ctx context.Context, signals chan os.Signal) error {
 	options := cluster.Options{DataDir: u.dataDir, Progress: progress(u.out)}
 	if err := u.nodes.apply(&options); err != nil {
 		return err
@@ -81,7 +83,9 @@ func (u *up) run(ctx context.Context) error {
 		return err
 	}
 	began := time.Now()
-	c, err := cluster.Start(ctx, options)
+	starting, cancel := untilSignal(ctx, signals)
+	defer cancel()
+	c, err := cluster.Start(starting, options)
 	if errors.Is(err, context.Canceled) {
 		return errors.New("stopped before the local cluster was ready")
 	}
@@ -99,12 +103,19 @@ func (u *up) run(ctx context.Context) error {
 		}()
 	}
 	u.printReady(c, time.Since(began))
-
+	cancel() // from here on signals stop the cluster
 	select {
-	case <-ctx.Done():
+	case s := <-signals:
+		if s == os.Interrupt {
+			u.awaitRuns(c, signals)
+		}
+	case <-c.Done():
+	}
+	select {
 	case <-c.Done():
 		_ = u.stop(c) // only cleans up
 		return errClusterEnded
+	default:
 	}
 	fmt.Fprintln(u.out, "\nStopping the local cluster …")
 	if err := u.stop(c); err != nil {
@@ -165,6 +176,23 @@ func (u *up) printReady(c *cluster.Cluster, took time.Duration) {
 
 Ctrl-C stops it; the next "trainyard up" continues where it stopped.
 `)
+}
+
+// awaitRuns returns when no run of another process uses the cluster, or with a second signal.
+func (u *up) awaitRuns(c *cluster.Cluster, signals <-chan os.Signal) {
+	waiting, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		defer cancel()
+		select {
+		case <-signals:
+		case <-c.Done():
+		case <-waiting.Done():
+		}
+	}()
+	_ = c.AwaitGuests(waiting, func() {
+		fmt.Fprintln(u.out, "\nA `trainyard run` still uses the local cluster, which stops when that ends. Ctrl-C again stops it now.")
+	})
 }
 
 func (u *up) stop(c *cluster.Cluster) error {
