@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
 	"github.com/trainyard/trainyard/internal/job"
 	"github.com/trainyard/trainyard/internal/kinds/kubeflow"
@@ -15,27 +13,19 @@ import (
 	"github.com/trainyard/trainyard/internal/manifest"
 )
 
-type variables []corev1.EnvVar
-
-func (v *variables) set(value string, names ...string) {
-	for _, name := range names {
-		*v = append(*v, corev1.EnvVar{Name: name, Value: value})
-	}
-}
-
 // environment says where the replicas meet, how many they are and which one this is, in the variables that torch.distributed reads
 // and in those that torchrun reads (PET_*).
 func environment(m *manifest.Manifest, pj *kubeflowv1.PyTorchJob, r job.Replica) manifest.Env {
-	var v variables
-	v.set("1", "PYTHONUNBUFFERED")
+	var v kubeflow.Variables
+	v.Set("1", "PYTHONUNBUFFERED")
 	if pj.Spec.ElasticPolicy == nil || m.Has(master) {
 		static(&v, m, pj, r)
 	}
 	if n := pj.Spec.NprocPerNode; n != nil {
-		v.set(*n, "PET_NPROC_PER_NODE")
+		v.Set(*n, "PET_NPROC_PER_NODE")
 	}
 	if pj.Spec.ElasticPolicy == nil {
-		v.set(strconv.Itoa(int(m.Total())), "PET_NNODES")
+		v.SetNumber(m.Total(), "PET_NNODES")
 	} else {
 		rendezvous(&v, m, pj)
 	}
@@ -43,7 +33,7 @@ func environment(m *manifest.Manifest, pj *kubeflowv1.PyTorchJob, r job.Replica)
 }
 
 // static is the environment of a replica that has a fixed rank: that of its node, the leader's being 0.
-func static(v *variables, m *manifest.Manifest, pj *kubeflowv1.PyTorchJob, r job.Replica) {
+func static(v *kubeflow.Variables, m *manifest.Manifest, pj *kubeflowv1.PyTorchJob, r job.Replica) {
 	rank := r.Index
 	if r.Role != m.Leader.Role {
 		rank++
@@ -54,15 +44,15 @@ func static(v *variables, m *manifest.Manifest, pj *kubeflowv1.PyTorchJob, r job
 			world *= int32(perNode)
 		}
 	}
-	v.set(strconv.Itoa(int(port(m, m.Leader.Role))), "MASTER_PORT", "PET_MASTER_PORT")
-	v.set(m.Job.PodName(m.Leader), "MASTER_ADDR", "PET_MASTER_ADDR")
-	v.set(strconv.Itoa(int(world)), "WORLD_SIZE")
-	v.set(strconv.Itoa(int(rank)), "RANK", "PET_NODE_RANK")
+	v.SetNumber(port(m, m.Leader.Role), "MASTER_PORT", "PET_MASTER_PORT")
+	v.Set(m.Job.PodName(m.Leader), "MASTER_ADDR", "PET_MASTER_ADDR")
+	v.SetNumber(world, "WORLD_SIZE")
+	v.SetNumber(rank, "RANK", "PET_NODE_RANK")
 }
 
 // rendezvous is the environment of an elastic Worker. It has the bounds, never the present number: scaling must not change the
 // environment of running Workers.
-func rendezvous(v *variables, m *manifest.Manifest, pj *kubeflowv1.PyTorchJob) {
+func rendezvous(v *kubeflow.Variables, m *manifest.Manifest, pj *kubeflowv1.PyTorchJob) {
 	e := pj.Spec.ElasticPolicy
 	host, at, backend, id := m.Job.PodName(job.Replica{Role: worker}), port(m, worker), kubeflowv1.RDZVBackendC10D, string(m.Job.UID)
 	if e.RDZVHost != nil && *e.RDZVHost != "" {
@@ -77,23 +67,23 @@ func rendezvous(v *variables, m *manifest.Manifest, pj *kubeflowv1.PyTorchJob) {
 	if e.RDZVID != nil && *e.RDZVID != "" {
 		id = *e.RDZVID
 	}
-	v.set(fmt.Sprintf("%s:%d", host, at), "PET_RDZV_ENDPOINT")
-	v.set(string(backend), "PET_RDZV_BACKEND")
-	v.set(m.Job.Elastic.Bounds(), "PET_NNODES")
+	v.Set(fmt.Sprintf("%s:%d", host, at), "PET_RDZV_ENDPOINT")
+	v.Set(string(backend), "PET_RDZV_BACKEND")
+	v.Set(m.Job.Elastic.Bounds(), "PET_NNODES")
 	restarts := int32(torchrun.MaxRestarts)
 	if e.MaxRestarts != nil {
 		restarts = *e.MaxRestarts
 	}
-	v.set(strconv.Itoa(int(restarts)), "PET_MAX_RESTARTS")
+	v.SetNumber(restarts, "PET_MAX_RESTARTS")
 	if n := e.NProcPerNode; n != nil && *n > 0 {
-		v.set(strconv.Itoa(int(*n)), "PET_NPROC_PER_NODE")
+		v.SetNumber(*n, "PET_NPROC_PER_NODE")
 	}
-	v.set(id, "PET_RDZV_ID")
+	v.Set(id, "PET_RDZV_ID")
 	if conf := rendezvousConf(e, backend); conf != "" {
-		v.set(conf, "PET_RDZV_CONF")
+		v.Set(conf, "PET_RDZV_CONF")
 	}
 	if e.Standalone != nil && *e.Standalone {
-		v.set("", "PET_STANDALONE")
+		v.Set("", "PET_STANDALONE")
 	}
 }
 
