@@ -1,6 +1,7 @@
 package controller_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -57,6 +58,20 @@ func TestATorchTrainingSurvivesTheDeathOfAWorker(t *testing.T) {
 	w.says("pytorch-ddp-master-0", "rank 0 of 2, attempt 1", "epoch 9", "rank 0 is done")
 	if log := w.Logs("pytorch-ddp-master-0"); strings.Contains(log, "epoch 0:") || strings.Contains(log, "from epoch 0") {
 		t.Errorf("it has begun from the beginning:\n%s", log)
+	}
+}
+
+// Each process says whom it has connected to, so that all three must have found each other.
+func TestTheProcessesOfAJAXJobMeetAtTheCoordinator(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.example("jaxjob", "jaxjob.yaml")
+	j := &training{world: w, name: "jaxjob", empty: &kubeflowv1.JAXJob{}}
+	if s := j.becomes(kubeflowv1.JobSucceeded); s.Retries+s.Disruptions != 0 || s.ReplicaStatuses["Worker"].Succeeded != 3 {
+		t.Errorf("the status is\n%s", tell(s))
+	}
+	for i, pod := range []string{"jaxjob-worker-0", "jaxjob-worker-1", "jaxjob-worker-2"} {
+		w.says(pod, fmt.Sprintf("process %d of 3, coordinator jaxjob-worker-0:6666", i), "is done: y = 3.0")
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -20,7 +21,7 @@ import (
 	"github.com/trainyard/trainyard/internal/testing/local"
 )
 
-// roles are the replica specs of a job of either kind.
+// roles are the replica specs of a kubeflow.org job.
 type roles = map[kubeflowv1.ReplicaType]*kubeflowv1.ReplicaSpec
 
 // running is a role whose replicas run a shell script. Both kinds take its container for the one that trains.
@@ -54,20 +55,10 @@ func tensorflow(specs roles, changes ...func(*kubeflowv1.TFJob)) *kubeflowv1.TFJ
 	return tf
 }
 
-// policyOf is the run policy of a job of either kind, specsOf are its roles, statusOf is its status.
-func policyOf(obj client.Object) *kubeflowv1.RunPolicy {
-	if tf, ok := obj.(*kubeflowv1.TFJob); ok {
-		return &tf.Spec.RunPolicy
-	}
-	return &obj.(*kubeflowv1.PyTorchJob).Spec.RunPolicy
-}
+// policyOf is the run policy of a kubeflow.org job, specsOf are its roles. statusOf is the status of a job of any kind.
+func policyOf(obj client.Object) *kubeflowv1.RunPolicy { return obj.(kubeflowv1.Job).Parts().RunPolicy }
 
-func specsOf(obj client.Object) roles {
-	if tf, ok := obj.(*kubeflowv1.TFJob); ok {
-		return tf.Spec.TFReplicaSpecs
-	}
-	return obj.(*kubeflowv1.PyTorchJob).Spec.PyTorchReplicaSpecs
-}
+func specsOf(obj client.Object) roles { return *obj.(kubeflowv1.Job).Parts().ReplicaSpecs }
 
 func statusOf(obj client.Object) kubeflowv1.JobStatus {
 	if tj, ok := obj.(*trainer.TrainJob); ok {
@@ -76,10 +67,7 @@ func statusOf(obj client.Object) kubeflowv1.JobStatus {
 			Conditions: s.States, ReplicaStatuses: s.ReplicaStatuses, StartTime: s.StartTime, CompletionTime: s.CompletionTime, RunStatus: s.RunStatus,
 		}
 	}
-	if tf, ok := obj.(*kubeflowv1.TFJob); ok {
-		return tf.Status
-	}
-	return obj.(*kubeflowv1.PyTorchJob).Status
+	return *obj.(kubeflowv1.Job).Parts().Status
 }
 
 // training is a job that was submitted.
@@ -91,13 +79,7 @@ type training struct {
 
 func (w *world) submit(obj client.Object) *training {
 	w.Helper()
-	j := &training{world: w, name: obj.GetName(), empty: &kubeflowv1.PyTorchJob{}}
-	switch obj.(type) {
-	case *kubeflowv1.TFJob:
-		j.empty = &kubeflowv1.TFJob{}
-	case *trainer.TrainJob:
-		j.empty = &trainer.TrainJob{}
-	}
+	j := &training{world: w, name: obj.GetName(), empty: reflect.New(reflect.TypeOf(obj).Elem()).Interface().(client.Object)}
 	obj.SetNamespace(w.Namespace)
 	if err := w.client.Create(context.Background(), obj); err != nil {
 		w.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/trainyard/trainyard/internal/job"
+	"github.com/trainyard/trainyard/internal/kinds/jax"
 	"github.com/trainyard/trainyard/internal/kinds/pytorch"
 	"github.com/trainyard/trainyard/internal/kinds/tensorflow"
 	"github.com/trainyard/trainyard/internal/kinds/trainjob"
@@ -55,7 +56,7 @@ type Based interface {
 }
 
 // All are the kinds, in the order in which they are set up.
-var All = []Adapter{pytorch.Kind, tensorflow.Kind, trainjob.Kind{}}
+var All = []Adapter{pytorch.Kind, tensorflow.Kind, jax.Kind, trainjob.Kind{}}
 
 // Of is the kind of an object in whatever version, nil if it is no job of ours.
 func Of(object schema.GroupVersionKind) Adapter {

@@ -31,6 +31,10 @@ func TestNothingOfTrainingOperatorsTypesIsLost(t *testing.T) {
 		tf := theirs.TFJob{}
 		fill.Fill(&tf)
 		through[kubeflowv1.TFJob](t, seed, tf)
+
+		jax := theirs.JAXJob{}
+		fill.Fill(&jax)
+		through[kubeflowv1.JAXJob](t, seed, jax)
 	}
 }
 
@@ -121,6 +125,8 @@ func TestConstantsAreTrainingOperators(t *testing.T) {
 		kubeflowv1.PyTorchPortName:            theirs.PyTorchJobDefaultPortName,
 		kubeflowv1.TFContainer:                theirs.TFJobDefaultContainerName,
 		kubeflowv1.TFPortName:                 theirs.TFJobDefaultPortName,
+		kubeflowv1.JAXContainer:               theirs.JAXJobDefaultContainerName,
+		kubeflowv1.JAXPortName:                theirs.JAXJobDefaultPortName,
 		string(kubeflowv1.JobCreated):         string(theirs.JobCreated),
 		string(kubeflowv1.JobRunning):         string(theirs.JobRunning),
 		string(kubeflowv1.JobRestarting):      string(theirs.JobRestarting),
@@ -137,7 +143,7 @@ func TestConstantsAreTrainingOperators(t *testing.T) {
 			t.Errorf("ours is %q, theirs is %q", ours, theirs)
 		}
 	}
-	if kubeflowv1.PyTorchPort != theirs.PyTorchJobDefaultPort || kubeflowv1.TFPort != theirs.TFJobDefaultPort {
+	if kubeflowv1.PyTorchPort != theirs.PyTorchJobDefaultPort || kubeflowv1.TFPort != theirs.TFJobDefaultPort || kubeflowv1.JAXPort != theirs.JAXJobDefaultPort {
 		t.Error("the default ports differ")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -33,7 +34,7 @@ func TestTrainingOperatorsExamplesAreAccepted(t *testing.T) {
 	accepted(t, filepath.Join(strings.TrimSpace(string(dir)), "examples"), 13)
 }
 
-// accepted gives every PyTorchJob and TFJob below a folder to the API server and to the Go types. There must be at least so many.
+// accepted gives every job below a folder to the API server and to the Go types. There must be at least so many.
 func accepted(t *testing.T, folder string, atLeast int) {
 	t.Helper()
 	found := 0
@@ -59,9 +60,28 @@ func accepted(t *testing.T, folder string, atLeast int) {
 	}
 }
 
-var ourKinds = regexp.MustCompile(`(?m)^kind: *"?(PyTorchJob|TFJob)"?`)
+// ourKinds are all kinds of the package.
+var ourKinds = regexp.MustCompile(`(?m)^kind: *"?(` + strings.Join(kindNames(), "|") + `)"?`)
 
-// documents is the PyTorchJobs and TFJobs of a YAML stream.
+func scheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	if err := kubeflowv1.AddToScheme(scheme); err != nil {
+		panic(err)
+	}
+	return scheme
+}
+
+func kindNames() []string {
+	var names []string
+	for name, of := range scheme().KnownTypes(kubeflowv1.GroupVersion) {
+		if _, isJob := reflect.New(of).Interface().(kubeflowv1.Job); isJob {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// documents is the jobs of a YAML stream.
 func documents(t *testing.T, stream []byte) []string {
 	t.Helper()
 	var all []string
@@ -79,11 +99,12 @@ func acceptedAsItIs(t *testing.T, object *unstructured.Unstructured) {
 	if len(dropped)+len(refusals) > 0 {
 		t.Errorf("dropped %q, refused %q", dropped, refusals)
 	}
-	typed := map[string]defaulted{"PyTorchJob": &kubeflowv1.PyTorchJob{}, "TFJob": &kubeflowv1.TFJob{}}[object.GetKind()]
+	typed, err := scheme().New(kubeflowv1.GroupVersion.WithKind(object.GetKind()))
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, typed, true); err != nil {
 		t.Errorf("the Go type does not hold it: %v", err)
 	}
-	typed.SetDefaults()
+	typed.(kubeflowv1.Job).SetDefaults()
 }
-
-type defaulted interface{ SetDefaults() }

@@ -15,7 +15,7 @@ var builder = runtime.NewSchemeBuilder(addKnownTypes)
 var AddToScheme = builder.AddToScheme
 
 func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &PyTorchJob{}, &PyTorchJobList{}, &TFJob{}, &TFJobList{})
+	scheme.AddKnownTypes(GroupVersion, &PyTorchJob{}, &PyTorchJobList{}, &TFJob{}, &TFJobList{}, &JAXJob{}, &JAXJobList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }

@@ -46,6 +46,10 @@ func roles(pod string, all ...string) string {
 func pytorchRoles(all ...string) string {
 	return pytorch("pytorchReplicaSpecs: " + roles(pytorchPod, all...))
 }
+func jax(all ...string) string {
+	pod := "template: {spec: {containers: [{name: jax, image: train}]}}"
+	return "apiVersion: kubeflow.org/v1\nkind: JAXJob\nmetadata: {name: mnist}\nspec: {jaxReplicaSpecs: " + roles(pod, all...) + "}"
+}
 func tfRoles(all ...string) string { return tf("tfReplicaSpecs: " + roles(tfPod, all...)) }
 
 func named(name, manifest string) string {
@@ -91,6 +95,11 @@ func TestRefusalsSayWhatToDo(t *testing.T) {
 			`spec.elasticPolicy.rdzvBackend: Unsupported value: "mpi": supported values: "", "c10d", "etcd", "etcd-v2"`},
 
 		{"no spec", "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: mnist}", "spec: Required value"},
+		{"a role that a JAXJob does not have", jax("Master", "Worker"), "spec.jaxReplicaSpecs: Invalid value: unknown role Master: use Worker"},
+		{"a JAXJob without replicas", jax("Worker=0"), "spec.jaxReplicaSpecs: Invalid value: the job has no replicas: add a Worker with replicas of at least 1"},
+		{"a JAXJob's role twice", jax("Worker", "worker"), "spec.jaxReplicaSpecs: Invalid value: a role is there twice, in different letter case: keep one of them"},
+		{"a name too long for a JAXJob", named(long[:54], jax("Worker=11")),
+			"metadata.name: Invalid value: pods are named <name>-<role>-<index> and have at most 63 characters: use a shorter name (45 characters always fit)"},
 		{"no roles", "apiVersion: kubeflow.org/v1\nkind: TFJob\nmetadata: {name: mnist}\nspec: {}", "spec.tfReplicaSpecs: Required value"},
 		{"empty roles", pytorchRoles(),
 			"spec.pytorchReplicaSpecs: Invalid value: the job has no replicas: add a Master or a Worker with replicas of at least 1"},
