@@ -33,14 +33,16 @@ func (c *checker) check(ctx context.Context) (isJob bool, err error) {
 		return false, err
 	}
 	if validator == nil {
-		names, served, err := definedKinds()
+		names, versions, err := definedKinds(gvk.Kind)
 		if err != nil {
 			return false, err
 		}
-		if near := nearest(gvk.Kind, names); near != "" && near != gvk.Kind {
+		if near := nearest(gvk.Kind, names); len(versions) > 0 {
+			c.add(Error, "apiVersion", "there is no %s in %s: use %s", gvk.Kind, gvk.GroupVersion(), strings.Join(versions, " or "))
+		} else if near != "" {
 			c.add(Error, "kind", "there is no %s: did you mean %s?", gvk.Kind, near)
 		} else {
-			c.add(Error, "kind", "there is no %s in %s: there is %s", gvk.Kind, gvk.GroupVersion(), strings.Join(served, ", "))
+			c.add(Error, "kind", "there is no %s in %s: the kinds are %s", gvk.Kind, gvk.GroupVersion(), strings.Join(names, ", "))
 		}
 		c.depends()
 		return false, nil
@@ -142,8 +144,8 @@ func parentOf(value any, path string) (map[string]any, string) {
 	return nil, ""
 }
 
-// definedKinds are the kinds that the definitions have, and in which versions they are served.
-func definedKinds() (names, served []string, err error) {
+// definedKinds are the names of the kinds that the definitions have, and the versions in which one of them is served.
+func definedKinds(kind string) (names, versions []string, err error) {
 	definitions, err := crds.All()
 	if err != nil {
 		return nil, nil, err
@@ -151,10 +153,12 @@ func definedKinds() (names, served []string, err error) {
 	for _, crd := range definitions {
 		names = append(names, crd.Spec.Names.Kind)
 		for _, version := range crd.Spec.Versions {
-			served = append(served, fmt.Sprintf("%s in %s/%s", crd.Spec.Names.Kind, crd.Spec.Group, version.Name))
+			if crd.Spec.Names.Kind == kind {
+				versions = append(versions, crd.Spec.Group+"/"+version.Name)
+			}
 		}
 	}
-	return names, served, nil
+	return names, versions, nil
 }
 
 // unknown reports a field that the API server would drop, and the one that may be meant.
