@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -46,28 +47,32 @@ func (m *Manifest) service(name string) *corev1.Service {
 	}
 }
 
-// ports are those of all training containers, each once. A port without a name gets one, and of two with one name the
-// second gets another: a Service must tell its ports apart.
+// ports are those of all training containers, each once. A port keeps its own name where it is the first of that name; the
+// others get a name that no port has, because a Service must tell its ports apart.
 func (m *Manifest) ports() []corev1.ServicePort {
 	var ports []corev1.ServicePort
 	known, names := map[string]bool{}, map[string]bool{}
 	for _, role := range m.Job.Roles {
 		for _, p := range trainingPorts(m.Templates[role.Name], role.Container) {
-			protocol := p.Protocol
-			if protocol == "" {
-				protocol = corev1.ProtocolTCP
-			}
+			protocol := cmp.Or(p.Protocol, corev1.ProtocolTCP)
 			key := fmt.Sprintf("%s-%d", protocol, p.ContainerPort)
 			if known[key] {
 				continue
 			}
 			known[key] = true
-			name := p.Name
-			if name == "" || names[name] {
-				name = fmt.Sprintf("port-%d", len(ports))
+			port := corev1.ServicePort{Port: p.ContainerPort, Protocol: protocol}
+			if !names[p.Name] {
+				port.Name = p.Name
+				names[p.Name] = p.Name != ""
 			}
-			names[name] = true
-			ports = append(ports, corev1.ServicePort{Name: name, Port: p.ContainerPort, Protocol: protocol})
+			ports = append(ports, port)
+		}
+	}
+	for i := range ports {
+		for n := i; ports[i].Name == ""; n++ {
+			if name := fmt.Sprintf("port-%d", n); !names[name] {
+				ports[i].Name, names[name] = name, true
+			}
 		}
 	}
 	return ports
