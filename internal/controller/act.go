@@ -18,8 +18,8 @@ import (
 	"github.com/trainyard/trainyard/internal/job"
 )
 
-// act carries out what follows the record: deletions, then creations. It answers whether the API server refused
-// something, which the rules should hear of at once.
+// act carries out what follows the record: deletions, then creations. It returns whether the API server refused
+// something, which the rules should know at once.
 func (p *pass) act(ctx context.Context, d job.Decision) (refused bool, err error) {
 	if d.DeleteJob {
 		return false, p.deleteJob(ctx)
@@ -98,7 +98,7 @@ func (p *pass) createObject(ctx context.Context, obj client.Object, kind string,
 	if apierrors.IsAlreadyExists(err) {
 		existing := emptyLike(obj)
 		if getErr := p.live.Get(ctx, client.ObjectKeyFromObject(obj), existing); getErr != nil {
-			return fmt.Errorf("looking at %s %s: %w", what, obj.GetName(), getErr)
+			return fmt.Errorf("reading %s %s: %w", what, obj.GetName(), getErr)
 		}
 		if owner := metav1.GetControllerOf(existing); owner != nil && owner.UID == p.manifest.Job.UID {
 			p.noteCreated(kind, existing, p.at)
@@ -128,7 +128,7 @@ type refusal struct {
 
 func (r *refusal) Unwrap() error { return r.error }
 
-// refused keeps an answer that is about the job's children for the rules. Trouble of the API server itself is not.
+// refused keeps an error that is about the job's children for the rules. Other errors are trouble of the API server itself.
 func (p *pass) refused(err error) (bool, error) {
 	var r *refusal
 	if !errors.As(err, &r) {
@@ -149,7 +149,7 @@ func (p *pass) refused(err error) (bool, error) {
 	return true, nil
 }
 
-// deletePod asks a pod to go, by its UID and without looking first.
+// deletePod deletes a pod by its UID, without reading it first.
 func (p *pass) deletePod(ctx context.Context, d job.Deletion) error {
 	if d.Force {
 		return p.delete(ctx, d.Pod, client.GracePeriodSeconds(0))
@@ -187,8 +187,8 @@ func (p *pass) deleteJob(ctx context.Context) error {
 	return nil
 }
 
-// writeSize writes the job's present number of replicas where an autoscaler looks for it. It is the one thing we ever write into a
-// spec, and only where nobody has: on the version it was decided on, or the one that recorded the decision.
+// writeSize writes the job's present number of replicas where an autoscaler looks for it. It is the only thing we write into a
+// spec, and only where it is unset: on the version it was decided on, or the one that recorded the decision.
 func (p *pass) writeSize(ctx context.Context) error {
 	version := p.stored.GetResourceVersion()
 	if p.newest != nil {
@@ -203,8 +203,7 @@ func (p *pass) writeSize(ctx context.Context) error {
 	return nil
 }
 
-// inBatches does n things in parallel, in batches that double from one: an answer that will be the same for all costs one
-// call. It stops after the first batch in which something failed.
+// inBatches does n things in parallel, in batches that double from one: an error that all calls would get costs one call. It stops after the first batch in which something failed.
 func inBatches(n int, do func(int) error) error {
 	for done, size := 0, 1; done < n; size *= 2 {
 		size = min(size, n-done)

@@ -17,8 +17,8 @@ import (
 	"github.com/trainyard/trainyard/internal/manifest"
 )
 
-// complete brings a job the object it is made from, if it still needs it and it is there. It is read past the caches, once in
-// the job's life: who edits a runtime and then submits a job means the edited one.
+// complete adds to a job what it needs of the object it is made from, if it still needs that and the object exists. It is read
+// from the API server itself, once in the job's life: a user who edits a runtime and then submits a job means the edited one.
 func (r *Reconciler) complete(ctx context.Context, obj manifest.Object) (manifest.Object, error) {
 	based, ok := r.kind.(kinds.Based)
 	if !ok {
@@ -31,13 +31,13 @@ func (r *Reconciler) complete(ctx context.Context, obj manifest.Object) (manifes
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(base), base); apierrors.IsNotFound(err) {
 		return obj, nil
 	} else if err != nil {
-		return nil, fmt.Errorf("looking at what %s is made from: %w", obj.GetName(), err)
+		return nil, fmt.Errorf("reading what %s is made from: %w", obj.GetName(), err)
 	}
 	whole := obj.DeepCopyObject().(manifest.Object)
 	return whole, based.Take(whole, base)
 }
 
-// created lets only news of what was not there before pass. Jobs that began before an edit do not care for it.
+// created passes only creations: an edited runtime does not change jobs that have begun.
 var created = predicate.Funcs{
 	UpdateFunc: func(event.UpdateEvent) bool { return false },
 	DeleteFunc: func(event.DeleteEvent) bool { return false },

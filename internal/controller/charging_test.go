@@ -58,7 +58,7 @@ func TestWhatIsChargedToTheBackoffLimit(t *testing.T) {
 			s := j.becomes(kubeflowv1.JobFailed)
 			j.comesToRest()
 			if n := count(w.t, runs); s.Retries != c.retries || n != c.runs {
-				w.Errorf("%d runs, and the status is\n%s", n, tell(s))
+				w.Errorf("%d runs, and the status is\n%s", n, describe(s))
 			}
 			if !strings.Contains(newest(s).Message, fmt.Sprintf("backoffLimit %d is used up", c.limit)) {
 				w.Errorf("the message is %q", newest(s).Message)

@@ -52,7 +52,7 @@ func TestWhatCleanPodPolicyLeaves(t *testing.T) {
 			}
 			open(w.t, gate)
 			j.becomes(verdict)
-			w.breathe(j.name + "-after")
+			w.waitForAnotherPass(j.name + "-after")
 			j.leaves(c.leaves)
 		})
 	}
@@ -95,8 +95,8 @@ func (j *training) leaves(want left) {
 	})
 }
 
-// breathe lets the operator finish what it is about: it sees to a job that comes after.
-func (w *world) breathe(name string) {
+// waitForAnotherPass lets the operator finish what it is about: it sees to a job that comes after.
+func (w *world) waitForAnotherPass(name string) {
 	w.Helper()
 	w.submit(gang(1, "true", func(pj *kubeflowv1.PyTorchJob) {
 		pj.Name, pj.Spec.RunPolicy.Suspend = name, new(true)

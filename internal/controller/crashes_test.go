@@ -47,7 +47,7 @@ func TestRetriesAreCountedOnceWhereverTheOperatorDies(t *testing.T) {
 				runs := filepath.Join(t.TempDir(), "runs")
 				leader := fmt.Sprintf(`until test $(cat %s | wc -l) = 2; do sleep 0.2; done; sleep 3`, runs)
 				worker := fmt.Sprintf(`echo run >> %[1]s; test $(wc -l < %[1]s) = 1 && exit 137; sleep 600`, runs)
-				w := deserted(t)
+				w := withoutOperator(t)
 				deaths := w.operateOutside(n)
 				s := w.submit(life.job(leader, worker)).becomes(kubeflowv1.JobSucceeded)
 				w.Eventually("the operator was killed", func() error { // the last requests follow the end
@@ -57,7 +57,7 @@ func TestRetriesAreCountedOnceWhereverTheOperatorDies(t *testing.T) {
 					return nil
 				})
 				if n := count(t, runs); s.Retries != 1 || s.Disruptions != 0 || n != 2 {
-					t.Errorf("the worker ran %d times, and the status is\n%s", n, tell(s))
+					t.Errorf("the worker ran %d times, and the status is\n%s", n, describe(s))
 				}
 			})
 		}
@@ -78,7 +78,7 @@ func TestScalingIsDoneOnceWhereverTheOperatorDies(t *testing.T) {
 				*-1) echo run >> runs; mkdir failed 2>/dev/null && exit 137;;
 				*-2) echo run >> runs;;
 				esac; until test -f done; do sleep 0.2; done`, dir)
-			w := deserted(t)
+			w := withoutOperator(t)
 			deaths := w.operateOutside(n)
 			j := w.submit(pytorch(roles{"Worker": running(2, script)}, func(pj *kubeflowv1.PyTorchJob) {
 				pj.Spec.PyTorchReplicaSpecs["Worker"].RestartPolicy = kubeflowv1.RestartPolicyExitCode
@@ -93,7 +93,7 @@ func TestScalingIsDoneOnceWhereverTheOperatorDies(t *testing.T) {
 				return nil
 			})
 			if n := count(t, runs); s.Retries != 1 || s.Disruptions != 0 || s.Attempt != 0 || n != 3 {
-				t.Errorf("workers 1 and 2 ran %d times, and the status is\n%s", n, tell(s))
+				t.Errorf("workers 1 and 2 ran %d times, and the status is\n%s", n, describe(s))
 			}
 		})
 	}

@@ -33,7 +33,7 @@ func TestAGangOfAnotherSizeIsAnotherAttempt(t *testing.T) {
 		return newest(s).Type == kubeflowv1.JobRunning && s.Ready == "3/3"
 	})
 	if s.Attempt != 1 || s.Restarts != 0 || s.Attempts[0].Reason != "Scaled" {
-		t.Errorf("the status is\n%s", tell(s))
+		t.Errorf("the status is\n%s", describe(s))
 	}
 	w.Await("2 of 3", "logs", "demo-worker-1")
 }
@@ -65,7 +65,7 @@ func TestReplicasThatStandAloneComeAndGoAlone(t *testing.T) {
 				}
 			}
 			if s := j.status(); s.Attempt != 0 || s.Restarts != 0 || newest(s).Type != kubeflowv1.JobRunning {
-				w.Errorf("the status is\n%s", tell(s))
+				w.Errorf("the status is\n%s", describe(s))
 			}
 		})
 	}
@@ -80,7 +80,7 @@ func TestAChangedPolicyTakesEffectAtOnce(t *testing.T) {
 		j.until("runs after a retry", func(s kubeflowv1.JobStatus) bool { return s.Retries == 1 && newest(s).Type == kubeflowv1.JobRunning })
 		j.edit(func(obj client.Object) { policyOf(obj).BackoffLimit = new(int32(0)) })
 		if s := j.becomes(kubeflowv1.JobFailed); !strings.Contains(newest(s).Message, "backoffLimit 0 is used up") || s.Retries != 1 {
-			w.Errorf("the status is\n%s", tell(s))
+			w.Errorf("the status is\n%s", describe(s))
 		}
 		j.comesToRest()
 	})
@@ -111,7 +111,7 @@ func TestAChangedTemplateIsForTheNextAttempt(t *testing.T) {
 			spec.Template.Spec.Containers[0].Command = []string{"sh", "-c", "echo new; sleep 600"}
 		}
 	})
-	w.breathe("after")
+	w.waitForAnotherPass("after")
 	for name, uid := range j.uids() {
 		if before[name] != uid {
 			t.Errorf("%s was restarted by the edit", name)

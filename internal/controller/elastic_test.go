@@ -67,7 +67,7 @@ func (e *elasticRun) trains(by string, wanted func(workers int) bool) {
 				return nil
 			}
 		}
-		return fmt.Errorf("there are %v, the status is\n%s", steps[before:], tell(e.status()))
+		return fmt.Errorf("there are %v, the status is\n%s", steps[before:], describe(e.status()))
 	})
 }
 
@@ -161,7 +161,7 @@ func TestAnElasticTrainingIsScaledAndLosesWorkers(t *testing.T) {
 	e.trainsWith(2)
 
 	if s := e.succeeds(); s.Retries != 3 || s.Disruptions != 1 || s.Attempt != 2 {
-		t.Errorf("the status is\n%s", tell(s))
+		t.Errorf("the status is\n%s", describe(s))
 	}
 	e.lostNoStep()
 }
@@ -182,7 +182,7 @@ func TestAnElasticTrainingFollowsItsAutoscaler(t *testing.T) {
 	e.has("fewer than 3 workers", fewer)
 	e.trains("fewer than 3 workers", fewer)
 	if s := e.succeeds(); s.Retries+s.Disruptions != 0 || s.Attempt != 0 {
-		t.Errorf("the status is\n%s", tell(s))
+		t.Errorf("the status is\n%s", describe(s))
 	}
 	e.lostNoStep()
 }

@@ -50,7 +50,7 @@ func TestATorchTrainingSurvivesTheDeathOfAWorker(t *testing.T) {
 	j := &training{world: w, name: "pytorch-ddp", empty: &kubeflowv1.PyTorchJob{}}
 	s := j.becomes(kubeflowv1.JobSucceeded)
 	if s.Retries != 1 || s.Disruptions != 0 || s.Attempt != 1 {
-		t.Errorf("the status is\n%s", tell(s))
+		t.Errorf("the status is\n%s", describe(s))
 	}
 	if f := s.LastFailure; f == nil || f.Pod != "pytorch-ddp-worker-0" || f.Signal == nil || *f.Signal != 9 {
 		t.Errorf("the last failure is %+v", f)
@@ -81,7 +81,7 @@ func TestTheReplicasOfATFJobTalkAsTFConfigSays(t *testing.T) {
 	w.example("tfjob", "tfjob.yaml", "cleanPodPolicy: Running", "cleanPodPolicy: None")
 	j := &training{world: w, name: "tfjob", empty: &kubeflowv1.TFJob{}}
 	if s := j.becomes(kubeflowv1.JobSucceeded); s.Retries+s.Disruptions != 0 {
-		t.Errorf("the status is\n%s", tell(s))
+		t.Errorf("the status is\n%s", describe(s))
 	}
 	all := `of {"chief": 1, "evaluator": 1, "ps": 1, "worker": 2}`
 	w.says("tfjob-chief-0", "chief-0 "+all, "worker-0 is done", "worker-1 is done", "the training is over")

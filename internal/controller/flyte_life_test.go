@@ -50,7 +50,7 @@ func (j *training) follow(submitted client.Object, visit func(obj client.Object,
 			return
 		}
 	}
-	j.Fatalf("nothing more is heard of %s:\n%s", j.name, tell(j.status()))
+	j.Fatalf("nothing more is heard of %s:\n%s", j.name, describe(j.status()))
 }
 
 // step is what somebody does to a job once its status is as when wants it.
@@ -210,7 +210,7 @@ func (w *world) isFirm(s kubeflowv1.JobStatus) {
 		return
 	}
 	if condition(s, kubeflowv1.JobCreated).Status != corev1.ConditionTrue {
-		w.Errorf("it is not Created:\n%s", tell(s))
+		w.Errorf("it is not Created:\n%s", describe(s))
 	}
 	ended := false
 	for _, verdict := range []kubeflowv1.JobConditionType{kubeflowv1.JobSucceeded, kubeflowv1.JobFailed} {
@@ -221,7 +221,7 @@ func (w *world) isFirm(s kubeflowv1.JobStatus) {
 		ended = ended || c.Type != ""
 	}
 	if ended != (s.CompletionTime != nil) || ended && condition(s, kubeflowv1.JobRunning).Status == corev1.ConditionTrue {
-		w.Errorf("it ended at %v:\n%s", s.CompletionTime, tell(s))
+		w.Errorf("it ended at %v:\n%s", s.CompletionTime, describe(s))
 	}
 }
 
@@ -283,7 +283,7 @@ func (j *training) goesAfter(job client.Object, kept time.Duration) kubeflowv1.J
 		return gone
 	})
 	if end.CompletionTime == nil {
-		j.Fatalf("the job went before it ended:\n%s", tell(end))
+		j.Fatalf("the job went before it ended:\n%s", describe(end))
 	}
 	late := j.deletion("pytorchjobs", j.name).Sub(end.CompletionTime.Add(kept))
 	if late < 0 {
@@ -322,7 +322,7 @@ func TestFlyteMakesAJobAnewUnderItsName(t *testing.T) {
 		}
 	}
 	if s.Restarts != 0 || s.LastFailure != nil {
-		t.Errorf("the status is\n%s", tell(s))
+		t.Errorf("the status is\n%s", describe(s))
 	}
 	open(t, gate)
 	j.becomes(kubeflowv1.JobSucceeded)
@@ -358,7 +358,7 @@ func TestWhatAJobOfFlyteLeaves(t *testing.T) {
 			return s.ReplicaStatuses["Worker"] != nil && s.ReplicaStatuses["Worker"].Succeeded == 1
 		})
 		if s := j.status(); s.CompletionTime != nil || j.pods()["worker-1"].DeletionTimestamp != nil {
-			w.Errorf("the other was not waited for:\n%s", tell(s))
+			w.Errorf("the other was not waited for:\n%s", describe(s))
 		}
 		open(w.t, gate+"-worker-1")
 		j.becomes(kubeflowv1.JobSucceeded)
@@ -392,7 +392,7 @@ func TestTheFlyteExampleTrains(t *testing.T) {
 	j := w.submit(job)
 	end := j.goesAfter(job, 100*time.Second)
 	if newest(end).Type != kubeflowv1.JobSucceeded || end.Restarts != 0 {
-		t.Errorf("the status is\n%s", tell(end))
+		t.Errorf("the status is\n%s", describe(end))
 	}
 	var said string
 	for _, worker := range []string{"run-a0-0-worker-0", "run-a0-0-worker-1"} {

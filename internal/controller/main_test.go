@@ -45,13 +45,13 @@ type world struct {
 // newWorld is a namespace with an operator in this process.
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := deserted(t)
+	w := withoutOperator(t)
 	w.operate()
 	return w
 }
 
-// deserted is a namespace in which no operator runs yet.
-func deserted(t *testing.T) *world {
+// withoutOperator is a namespace in which no operator runs yet.
+func withoutOperator(t *testing.T) *world {
 	t.Helper()
 	w := &world{World: local.New(t), t: t, stop: func() {}}
 	scheme, err := controller.Scheme()

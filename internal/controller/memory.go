@@ -119,7 +119,7 @@ func unseen[T client.Object](m *memory, kind string, seen []T, now time.Time) []
 	return missing
 }
 
-// mayDelete tells whether to request the deletion of a child now, and remembers that it is requested.
+// mayDelete reports whether to request the deletion of a child now, and remembers that it is requested.
 func (m *memory) mayDelete(uid types.UID, now time.Time) bool {
 	m.Lock()
 	defer m.Unlock()
@@ -141,7 +141,7 @@ func existing[T client.Object](m *memory, kind string, seen []T, now time.Time) 
 	})
 }
 
-// newer tells whether a is a later version of an object than b.
+// newer reports whether a is a later version of an object than b.
 func newer(a, b client.Object) bool {
 	va, errA := strconv.ParseUint(a.GetResourceVersion(), 10, 64)
 	vb, errB := strconv.ParseUint(b.GetResourceVersion(), 10, 64)

@@ -37,7 +37,7 @@ func TestALostNodeDoesNotHoldTheJob(t *testing.T) {
 	told := w.Get("demo-worker-0").DeletionTimestamp
 	s := j.until("runs elsewhere", func(s kubeflowv1.JobStatus) bool { return s.Attempt == 1 && newest(s).Type == kubeflowv1.JobRunning })
 	if s.Retries != 0 || s.Disruptions != 1 || s.LastFailure.Node != ghost.Name {
-		t.Errorf("the last failure is %+v, and the status is\n%s", s.LastFailure, tell(s))
+		t.Errorf("the last failure is %+v, and the status is\n%s", s.LastFailure, describe(s))
 	}
 	again := j.pods()["worker-0"]
 	if waited := again.CreationTimestamp.Sub(told.Time); again.Spec.NodeName == ghost.Name || waited < time.Minute {

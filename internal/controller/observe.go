@@ -49,13 +49,13 @@ func (p *pass) observe(ctx context.Context) (job.Observed, error) {
 	return o, p.observeChildren(ctx, &o, mine)
 }
 
-// look gets the facts that the rules ask for.
-func (p *pass) look(ctx context.Context, o *job.Observed, ask job.Ask) error {
+// answer gets the facts that the rules ask for.
+func (p *pass) answer(ctx context.Context, o *job.Observed, ask job.Ask) error {
 	if ask.Pods {
 		var pods corev1.PodList
 		labels := client.MatchingLabels{naming.LabelJobName: o.Job.Name, naming.LabelOperatorName: naming.OperatorName(p.kind.Name())}
 		if err := p.live.List(ctx, &pods, client.InNamespace(o.Job.Namespace), labels); err != nil {
-			return fmt.Errorf("looking at the pods of %s: %w", o.Job.Name, err)
+			return fmt.Errorf("listing the pods of %s: %w", o.Job.Name, err)
 		}
 		o.Pods, o.Live = sorted(pointers(pods.Items), nil), true
 	}
@@ -63,12 +63,12 @@ func (p *pass) look(ctx context.Context, o *job.Observed, ask job.Ask) error {
 		if o.Nodes == nil {
 			o.Nodes = map[string]job.NodeState{}
 		}
-		o.Nodes[node] = p.lookAtNode(ctx, node)
+		o.Nodes[node] = p.readNode(ctx, node)
 	}
 	return nil
 }
 
-func (p *pass) lookAtNode(ctx context.Context, name string) job.NodeState {
+func (p *pass) readNode(ctx context.Context, name string) job.NodeState {
 	var node corev1.Node
 	if err := p.live.Get(ctx, types.NamespacedName{Name: name}, &node); apierrors.IsNotFound(err) {
 		return job.NodeGone

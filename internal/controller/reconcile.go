@@ -35,7 +35,7 @@ type Reconciler struct {
 	childKinds *childKinds
 }
 
-// pass is one look at one job.
+// pass is one reconciliation of one job.
 type pass struct {
 	*Reconciler
 	*memory
@@ -45,10 +45,10 @@ type pass struct {
 	at          time.Time
 }
 
-// soon is when to look again at something that changed under our hands.
-const soon = 10 * time.Millisecond
+// conflictWait is the time after which a pass is repeated that lost against another writer.
+const conflictWait = 10 * time.Millisecond
 
-// Reconcile looks at one job and does what is to be done about it.
+// Reconcile observes one job, and does what the rules decide.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	obj, err := r.fetch(ctx, request.NamespacedName)
 	if apierrors.IsNotFound(err) {
@@ -74,8 +74,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, err
 	}
 	recorded, later, err := p.record(ctx, decision)
-	if err != nil || !recorded {
-		return reconcile.Result{RequeueAfter: soon}, err
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if !recorded {
+		return reconcile.Result{RequeueAfter: conflictWait}, nil
 	}
 	events.Record(r.recorder, p.obj, decision)
 	p.count(decision.Metrics)
@@ -86,20 +89,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: p.next(decision, later, refused)}, nil
 }
 
-// decide asks the rules until they have all facts they want.
+// decide calls the rules until they have all facts they ask for.
 func (p *pass) decide(ctx context.Context, o job.Observed) (job.Decision, error) {
 	for {
 		d := job.Decide(o)
 		if !d.Ask.Pods && len(d.Ask.Nodes) == 0 {
 			return d, nil
 		}
-		if err := p.look(ctx, &o, d.Ask); err != nil {
+		if err := p.answer(ctx, &o, d.Ask); err != nil {
 			return d, err
 		}
 	}
 }
 
-// next is how long to wait before looking again though nothing happened; zero if there is no need.
+// next is the time until the next pass if nothing happens; zero for none.
 func (p *pass) next(d job.Decision, later time.Duration, refused bool) time.Duration {
 	wait := later
 	shorten := func(to time.Duration) {
@@ -108,7 +111,7 @@ func (p *pass) next(d job.Decision, later time.Duration, refused bool) time.Dura
 		}
 	}
 	if refused {
-		shorten(soon)
+		shorten(conflictWait)
 	}
 	if !d.RequeueAt.IsZero() {
 		shorten(d.RequeueAt.Sub(p.at))
@@ -119,7 +122,7 @@ func (p *pass) next(d job.Decision, later time.Duration, refused bool) time.Dura
 	return wait
 }
 
-// count tells the metrics. That the job was deleted is told when it is.
+// count adds to the metrics. A deletion of the job is counted when it is done.
 func (p *pass) count(told []job.Metric) {
 	for _, m := range told {
 		if m.Name != job.JobsDeleted {

@@ -12,11 +12,11 @@ import (
 	"github.com/trainyard/trainyard/internal/manifest"
 )
 
-// mayWait is how long a change of mere counts and words waits for other news to be written with.
+// mayWait is how long a change of counts and messages alone waits, to be written together with other changes.
 const mayWait = 3 * time.Second
 
-// record writes the decision's status, on the version of the job it was decided on. It answers whether the rest of the
-// decision may be carried out, and when a write that was put off is due. A conflict is no error: the job has changed, and
+// record writes the decision's status, on the version of the job it was decided on. It returns whether the rest of the
+// decision may be carried out, and when a delayed write is due. A conflict is no error: the job has changed, and
 // is looked at again.
 func (p *pass) record(ctx context.Context, d job.Decision) (recorded bool, later time.Duration, err error) {
 	switch d.Write {

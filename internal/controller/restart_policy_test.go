@@ -105,7 +105,7 @@ func (j *training) meets(scope string, leads outcome, other *corev1.Pod) {
 	if leads == fails {
 		s := j.becomes(kubeflowv1.JobFailed)
 		if s.Retries+s.Disruptions != 0 || s.CompletionTime == nil || !strings.Contains(newest(s).Message, "does not restart it") {
-			j.Errorf("the status is\n%s", tell(s))
+			j.Errorf("the status is\n%s", describe(s))
 		}
 		return
 	}

@@ -95,7 +95,7 @@ func (w *world) overlay(folder string) string {
 // The operator may hold the lease by which one of several leads.
 func TestTheOperatorMayLead(t *testing.T) {
 	t.Parallel()
-	w := deserted(t)
+	w := withoutOperator(t)
 	mgr := w.operate(func(o *ctrl.Options) {
 		o.LeaderElection, o.LeaderElectionID, o.LeaderElectionNamespace = true, w.Namespace, home
 	})

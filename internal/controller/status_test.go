@@ -35,10 +35,10 @@ func TestConditionsTellTheStoryInOrder(t *testing.T) {
 	}
 	s := lived[len(lived)-1]
 	if c := condition(s, kubeflowv1.JobRunning); c.Status != corev1.ConditionFalse || c.Reason != "PyTorchJobRunning" {
-		t.Errorf("the status is\n%s", tell(s))
+		t.Errorf("the status is\n%s", describe(s))
 	}
 	if c := condition(s, kubeflowv1.JobSucceeded); c.Reason != "PyTorchJobSucceeded" || condition(s, kubeflowv1.JobRestarting).Type != "" {
-		t.Errorf("the status is\n%s", tell(s))
+		t.Errorf("the status is\n%s", describe(s))
 	}
 	j.Eventually("what is no routine is told once", func() error {
 		told := j.events()
@@ -58,7 +58,7 @@ func (w *world) orderly(s kubeflowv1.JobStatus) {
 	holds := false
 	for i, c := range s.Conditions {
 		if holds && c.Status != corev1.ConditionTrue {
-			w.Errorf("a condition that does not hold comes after one that does:\n%s", tell(s))
+			w.Errorf("a condition that does not hold comes after one that does:\n%s", describe(s))
 		}
 		holds = c.Status == corev1.ConditionTrue
 		for _, other := range s.Conditions[:i] {
@@ -78,14 +78,14 @@ func TestAJobRunsWhenAllOfItRuns(t *testing.T) {
 	}))
 	s := j.until("shows its Master", func(s kubeflowv1.JobStatus) bool { return s.Ready == "1/3" })
 	if newest(s).Type != kubeflowv1.JobCreated || s.ReplicaStatuses["Master"].Active != 1 || s.ReplicaStatuses["Worker"].Active != 0 {
-		t.Errorf("the status is\n%s", tell(s))
+		t.Errorf("the status is\n%s", describe(s))
 	}
 	for _, pod := range []string{"demo-worker-0", "demo-worker-1"} {
 		w.Kubectl("patch", "pod", pod, "-p", `{"spec":{"schedulingGates":null}}`)
 	}
 	s = j.becomes(kubeflowv1.JobRunning)
 	if got := s.ReplicaStatuses["Worker"]; s.Ready != "3/3" || got.Active != 2 || !strings.Contains(got.Selector, "replica-type=worker") {
-		t.Errorf("the status is\n%s", tell(s))
+		t.Errorf("the status is\n%s", describe(s))
 	}
 	want := regexp.MustCompile(`NAME +STATE +READY +RESTARTS +AGE +MESSAGE\s+demo +Running +3/3 +0 `)
 	if got := w.Kubectl("get", "pytorchjobs", "-o", "wide"); !want.MatchString(got) {
@@ -113,7 +113,7 @@ func TestMetricsCountTransitions(t *testing.T) {
 	})
 	w.stop()
 	w.operate()
-	w.breathe("after")
+	w.waitForAnotherPass("after")
 	w.Eventually("only what is new is counted", func() error {
 		return w.counted(map[string]float64{"created": 1, "successful": 0, "failed": 0, "restarted": 0})
 	})

@@ -28,7 +28,7 @@ func TestWhoseEndEndsTheJob(t *testing.T) {
 		})
 		open(w.t, gate)
 		if s := j.becomes(kubeflowv1.JobSucceeded); s.Retries+s.Disruptions != 0 {
-			w.Errorf("the status is\n%s", tell(s))
+			w.Errorf("the status is\n%s", describe(s))
 		}
 		j.comesToRest()
 	})
@@ -60,7 +60,7 @@ func TestWhoseEndEndsTheJob(t *testing.T) {
 			c.job.SetName(fmt.Sprintf("row-%d", i))
 			j := w.submit(c.job)
 			if s := j.becomes(kubeflowv1.JobSucceeded); s.Retries+s.Disruptions != 0 || s.CompletionTime == nil {
-				w.Errorf("the status is\n%s", tell(s))
+				w.Errorf("the status is\n%s", describe(s))
 			}
 			j.comesToRest()
 		})
@@ -77,8 +77,8 @@ func TestAReplicaThatSucceededIsNotRunAgain(t *testing.T) {
 	})
 	j.becomes(kubeflowv1.JobRunning)
 	w.Kubectl("delete", "pod", "demo-worker-0")
-	w.breathe("after")
+	w.waitForAnotherPass("after")
 	if s := j.status(); newest(s).Type != kubeflowv1.JobRunning || s.Restarts != 0 || j.pods()["worker-0"] != nil {
-		t.Errorf("the status is\n%s", tell(s))
+		t.Errorf("the status is\n%s", describe(s))
 	}
 }

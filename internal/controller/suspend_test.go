@@ -25,7 +25,7 @@ func TestSuspendAndResume(t *testing.T) {
 	j.edit(suspended(true))
 	s := j.becomes(kubeflowv1.JobSuspended)
 	if c := condition(s, kubeflowv1.JobRunning); c.Status != corev1.ConditionFalse || condition(s, kubeflowv1.JobRestarting).Type != "" {
-		t.Errorf("the status is\n%s", tell(s))
+		t.Errorf("the status is\n%s", describe(s))
 	}
 	w.Eventually("everything is gone", func() error {
 		if pods, services := j.pods(), j.services(); len(pods)+len(services) > 0 {
@@ -36,7 +36,7 @@ func TestSuspendAndResume(t *testing.T) {
 	j.edit(suspended(false))
 	s = j.until("runs again", func(s kubeflowv1.JobStatus) bool { return newest(s).Type == kubeflowv1.JobRunning })
 	if !s.StartTime.After(before.StartTime.Time) || s.Retries != 1 || condition(s, kubeflowv1.JobSuspended).Status != corev1.ConditionFalse {
-		t.Errorf("it started at %s, then at %s, and the status is\n%s", before.StartTime, s.StartTime, tell(s))
+		t.Errorf("it started at %s, then at %s, and the status is\n%s", before.StartTime, s.StartTime, describe(s))
 	}
 }
 
@@ -50,11 +50,11 @@ func TestAJobCreatedSuspendedWaits(t *testing.T) {
 	j := w.submit(job)
 	before := j.becomes(kubeflowv1.JobSuspended)
 	if len(before.Attempts) > 0 || len(j.pods())+len(j.services()) > 0 {
-		t.Errorf("it has begun: %s, %d pods", tell(before), len(j.pods()))
+		t.Errorf("it has begun: %s, %d pods", describe(before), len(j.pods()))
 	}
 	j.edit(suspended(false))
 	if s := j.becomes(kubeflowv1.JobSucceeded); s.StartTime.Before(before.StartTime) || len(s.Attempts) != 1 {
-		t.Errorf("it started at %s, then at %s, and the status is\n%s", before.StartTime, s.StartTime, tell(s))
+		t.Errorf("it started at %s, then at %s, and the status is\n%s", before.StartTime, s.StartTime, describe(s))
 	}
 }
 
@@ -71,7 +71,7 @@ func TestAJobManagedByAnotherIsLeftAlone(t *testing.T) {
 	}))
 	ours.becomes(kubeflowv1.JobSucceeded)
 	if s := theirs.status(); len(s.Conditions) > 0 || s.StartTime != nil || len(theirs.pods())+len(theirs.services()) > 0 {
-		t.Errorf("it was touched:\n%s", tell(s))
+		t.Errorf("it was touched:\n%s", describe(s))
 	}
 	if n := w.requestsAbout("theirs"); len(n) > 0 {
 		t.Errorf("it led to requests: %v", n)

@@ -140,7 +140,7 @@ func TestTheTTLIsKeptToTheSecond(t *testing.T) {
 			j, lived := w.lives(job, func(kubeflowv1.JobStatus) {})
 			s := lived[len(lived)-1]
 			if newest(s).Type != c.verdict {
-				w.Errorf("the status is\n%s", tell(s))
+				w.Errorf("the status is\n%s", describe(s))
 			}
 			j.isGone()
 			w.inTime("the deletion", s.CompletionTime.Add(time.Duration(c.ttl)*time.Second), w.deletion("pytorchjobs", j.name))

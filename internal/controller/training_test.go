@@ -147,7 +147,7 @@ func (j *training) until(what string, check func(kubeflowv1.JobStatus) bool) kub
 		if status = j.status(); check(status) {
 			return nil
 		}
-		return fmt.Errorf("its status is\n%s", tell(status))
+		return fmt.Errorf("its status is\n%s", describe(status))
 	})
 	return status
 }
@@ -160,7 +160,7 @@ func (j *training) becomes(state kubeflowv1.JobConditionType) kubeflowv1.JobStat
 		return newest(s).Type == state || slices.Contains(verdicts, newest(s).Type)
 	})
 	if newest(s).Type != state {
-		j.Fatalf("job %s is to become %s: it is\n%s", j.name, state, tell(s))
+		j.Fatalf("job %s is to become %s: it is\n%s", j.name, state, describe(s))
 	}
 	return s
 }
@@ -239,8 +239,8 @@ func condition(s kubeflowv1.JobStatus, t kubeflowv1.JobConditionType) kubeflowv1
 	return kubeflowv1.JobCondition{}
 }
 
-// tell is a status in lines that fit a failed test's output.
-func tell(s kubeflowv1.JobStatus) string {
+// describe is a status in lines that fit a failed test's output.
+func describe(s kubeflowv1.JobStatus) string {
 	var b strings.Builder
 	for _, c := range s.Conditions {
 		_, _ = fmt.Fprintf(&b, "  %s %s %s: %s\n", c.LastTransitionTime.Format(time.TimeOnly), c.Type, c.Status, c.Message)

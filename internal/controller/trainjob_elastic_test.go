@@ -54,7 +54,7 @@ func TestAnElasticTrainJobIsScaledAndLosesANode(t *testing.T) {
 	w.Kubectl("scale", "trainjob", "elastic", "--replicas=2")
 	e.trainsWith(2)
 	if s := e.succeeds(); s.Retries != 1 || s.Attempt != 1 {
-		t.Errorf("the status is\n%s", tell(s))
+		t.Errorf("the status is\n%s", describe(s))
 	}
 	e.conditioned("Complete", "AllJobsCompleted")
 	e.lostNoStep()
@@ -78,7 +78,7 @@ func TestAnElasticTrainJobFollowsItsAutoscaler(t *testing.T) {
 	e.has("fewer than 3 nodes", fewer)
 	e.trains("fewer than 3 nodes", fewer)
 	if s := e.succeeds(); s.Retries+s.Disruptions != 0 || s.Attempt != 0 {
-		t.Errorf("the status is\n%s", tell(s))
+		t.Errorf("the status is\n%s", describe(s))
 	}
 	e.lostNoStep()
 }

@@ -148,7 +148,7 @@ func TestTrainJobs(t *testing.T) {
 			tj.Spec.Trainer = &trainer.Trainer{NumNodes: new(int32(2))}
 		})).becomes(kubeflowv1.JobSucceeded)
 		if s.Retries != 1 || s.Attempt != 1 {
-			w.Errorf("the status is\n%s", tell(s))
+			w.Errorf("the status is\n%s", describe(s))
 		}
 		w.reads(filepath.Join(folder, "data"), "fetched\n")
 	})
@@ -162,7 +162,7 @@ func TestTrainJobs(t *testing.T) {
 			tj.Spec.Trainer = &trainer.Trainer{NumNodes: new(int32(2))}
 		})).becomes(kubeflowv1.JobSucceeded)
 		if s.Retries != 1 || s.Attempt != 1 {
-			w.Errorf("the status is\n%s", tell(s))
+			w.Errorf("the status is\n%s", describe(s))
 		}
 		w.reads(filepath.Join(folder, "training-of-judged-node-0"), "trained\n")
 		w.reads(filepath.Join(folder, "training-of-judged-node-1"), "trained\n")
@@ -213,7 +213,7 @@ func TestTrainJobs(t *testing.T) {
 		j.becomes(kubeflowv1.JobRunning)
 		open(w.t, gate)
 		if s := j.becomes(kubeflowv1.JobSucceeded); s.Retries != 0 || s.Attempt != 1 {
-			w.Errorf("the status is\n%s", tell(s))
+			w.Errorf("the status is\n%s", describe(s))
 		}
 		j.conditioned("Complete", "AllJobsCompleted")
 	})
@@ -248,7 +248,7 @@ func TestTrainJobs(t *testing.T) {
 		j.becomes(kubeflowv1.JobRunning)
 		w.Kubectl("scale", "trainjob", "grows", "--replicas=2")
 		if s := j.becomes(kubeflowv1.JobSucceeded); s.Attempt != 1 || s.Retries != 0 {
-			w.Errorf("the status is\n%s", tell(s))
+			w.Errorf("the status is\n%s", describe(s))
 		}
 		w.reads(filepath.Join(folder, "0"), "")
 		w.reads(filepath.Join(folder, "1"), "")

@@ -67,14 +67,14 @@ func TestWhatStandsInTheWayIsSaidAndWaitedOut(t *testing.T) {
 			j := w.submit(c.job)
 			s := j.until("says what it waits for", func(s kubeflowv1.JobStatus) bool { return strings.Contains(s.Message, c.says) && s.Ready == c.ready })
 			if newest(s).Type != kubeflowv1.JobCreated || s.Restarts != 0 {
-				t.Errorf("the status is\n%s", tell(s))
+				t.Errorf("the status is\n%s", describe(s))
 			}
 			if c.makeWay == nil {
 				return
 			}
 			c.makeWay(w)
 			if s := j.becomes(kubeflowv1.JobRunning); s.Restarts != 0 {
-				t.Errorf("the status is\n%s", tell(s))
+				t.Errorf("the status is\n%s", describe(s))
 			}
 		})
 	}
@@ -141,7 +141,7 @@ func TestOutOfMemoryIsChargedAndRetried(t *testing.T) {
 	j := newWorld(t).submit(job)
 	s := j.until("runs again", func(s kubeflowv1.JobStatus) bool { return s.Attempt == 1 && newest(s).Type == kubeflowv1.JobRunning })
 	if f := s.LastFailure; s.Retries != 1 || s.Disruptions != 0 || f.Replica != "worker-0" || f.Reason != "OOMKilled" || f.Class != kubeflowv1.FailureApplication {
-		t.Errorf("the last failure is %+v, and the status is\n%s", f, tell(s))
+		t.Errorf("the last failure is %+v, and the status is\n%s", f, describe(s))
 	}
 	if why := s.Attempts[0].Why; !strings.Contains(why, "ran out of memory (OOMKilled") {
 		t.Errorf("the first attempt ended because %s", why)
@@ -188,7 +188,7 @@ func TestAPreemptedPodIsADisruption(t *testing.T) {
 		return newest(s).Type == kubeflowv1.JobRestarting && strings.Contains(s.Message, "cannot be scheduled")
 	})
 	if f := s.LastFailure; s.Retries != 0 || s.Disruptions != 1 || f.Class != kubeflowv1.FailureDisruption || f.Reason != "PreemptionByScheduler" {
-		t.Errorf("the last failure is %+v, and the status is\n%s", f, tell(s))
+		t.Errorf("the last failure is %+v, and the status is\n%s", f, describe(s))
 	}
 	w.Kubectl("delete", "pod", "urgent", "--now")
 	j.becomes(kubeflowv1.JobRunning)
@@ -210,7 +210,7 @@ func TestANamesakeOfAnOlderUIDIsWaitedOut(t *testing.T) {
 	j := w.submit(gang(1, `sleep 600`))
 	s := j.becomes(kubeflowv1.JobRunning)
 	if s.Restarts != 0 || s.Attempt != 0 || s.LastFailure != nil {
-		t.Errorf("the status is\n%s", tell(s))
+		t.Errorf("the status is\n%s", describe(s))
 	}
 	obj, err := j.get()
 	if err != nil {

@@ -33,7 +33,7 @@ func TestARunningJobOfTrainingOperatorIsTakenOver(t *testing.T) {
 	} {
 		t.Run(c.sentence, func(t *testing.T) {
 			t.Parallel()
-			w := deserted(t)
+			w := withoutOperator(t)
 			dir := t.TempDir()
 			wait := func(gate string) string {
 				return fmt.Sprintf(`until test -f %s; do sleep 0.1; done; `, filepath.Join(dir, gate))
@@ -47,14 +47,14 @@ func TestARunningJobOfTrainingOperatorIsTakenOver(t *testing.T) {
 			before, start := j.uids(), j.status().StartTime
 			w.operate()
 			s := j.until("is ours", func(s kubeflowv1.JobStatus) bool { return s.Ready == "2/2" })
-			w.breathe("after")
+			w.waitForAnotherPass("after")
 			for name, uid := range j.uids() {
 				if before[name] != uid {
 					t.Errorf("%s was restarted", name)
 				}
 			}
 			if s.Restarts != 0 || s.Attempt != 0 || newest(s).Type != kubeflowv1.JobRunning || !s.StartTime.Equal(start) {
-				t.Errorf("it started at %s, and the status is\n%s", s.StartTime, tell(s))
+				t.Errorf("it started at %s, and the status is\n%s", s.StartTime, describe(s))
 			}
 			open(t, filepath.Join(dir, "worker"))
 			j.until("runs", func(s kubeflowv1.JobStatus) bool {
@@ -62,7 +62,7 @@ func TestARunningJobOfTrainingOperatorIsTakenOver(t *testing.T) {
 			})
 			open(t, filepath.Join(dir, "master"))
 			if s := j.becomes(kubeflowv1.JobSucceeded); s.Retries != c.retries || s.Disruptions != 0 || (s.Attempt == 1) != c.restarted {
-				t.Errorf("the status is\n%s", tell(s))
+				t.Errorf("the status is\n%s", describe(s))
 			}
 			j.comesToRest()
 			w.Eventually("its Services are gone", func() error {
@@ -79,7 +79,7 @@ func TestARunningJobOfTrainingOperatorIsTakenOver(t *testing.T) {
 // saying when is still removed after its TTL.
 func TestAFinishedJobOfTrainingOperatorStaysFinished(t *testing.T) {
 	t.Parallel()
-	w := deserted(t)
+	w := withoutOperator(t)
 	ended := func(name string, state kubeflowv1.JobConditionType, completed *metav1.Time, ttl *int32) *training {
 		job := gang(1, "sleep 600", func(pj *kubeflowv1.PyTorchJob) {
 			pj.Name, pj.Spec.RunPolicy.TTLSecondsAfterFinished = name, ttl
@@ -98,9 +98,9 @@ func TestAFinishedJobOfTrainingOperatorStaysFinished(t *testing.T) {
 	w.operate()
 	expired.isGone()
 	undated.isGone()
-	w.breathe("after")
+	w.waitForAnotherPass("after")
 	if s := kept.status(); newest(s).Type != kubeflowv1.JobSucceeded || len(kept.pods()) > 0 {
-		t.Errorf("%d pods, and the status is\n%s", len(kept.pods()), tell(s))
+		t.Errorf("%d pods, and the status is\n%s", len(kept.pods()), describe(s))
 	}
 }
 

@@ -92,10 +92,10 @@ func TestAVerdictIsFinal(t *testing.T) {
 	w.UntilPhase("demo-worker-0", corev1.PodFailed)
 	w.Kubectl("delete", "pod", "demo-chief-0")
 	j.edit(func(obj client.Object) { policyOf(obj).ActiveDeadlineSeconds = new(int64(1)) })
-	w.breathe("after")
+	w.waitForAnotherPass("after")
 	after := j.status()
 	if newest(after) != newest(before) || condition(after, kubeflowv1.JobFailed).Type != "" || !after.CompletionTime.Equal(before.CompletionTime) {
-		t.Errorf("the status is\n%s", tell(after))
+		t.Errorf("the status is\n%s", describe(after))
 	}
 	if j.pods()["chief-0"] != nil {
 		t.Errorf("a replica of a finished job was made again")
