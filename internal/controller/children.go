@@ -19,12 +19,8 @@ import (
 	"github.com/trainyard/trainyard/internal/manifest"
 )
 
-// askAgain is the time between two questions whether the cluster serves a kind of children that it lacked. They are asked
-// only while a job wants such a child.
-const askAgain = 30 * time.Second
-
-// childKinds are the kinds of children besides pods, as this cluster serves them. Optional kinds are watched from the moment
-// they are found to be served.
+// childKinds are the kinds of children besides pods, as this cluster serves them. Whether it serves an optional kind is asked
+// at the start, and again while a job wants such a child; from then on the kind is watched.
 type childKinds struct {
 	mgr         ctrl.Manager
 	reconcilers []*Reconciler
@@ -75,7 +71,7 @@ func (c *childKinds) of(ctx context.Context, j job.Job, now time.Time) (served [
 	wanted := func(kind manifest.ChildKind) bool {
 		return slices.ContainsFunc(j.Children, func(child job.Child) bool { return child.Kind == kind.Kind })
 	}
-	if slices.ContainsFunc(c.missing, wanted) && now.Sub(c.asked) >= askAgain {
+	if slices.ContainsFunc(c.missing, wanted) && now.Sub(c.asked) >= job.UnservedWait {
 		c.asked = now
 		for _, kind := range c.missing {
 			if c.serves(kind) {

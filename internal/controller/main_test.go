@@ -119,6 +119,12 @@ func (w *world) operate(changes ...func(*ctrl.Options)) ctrl.Manager {
 	if err != nil {
 		w.Fatal(err)
 	}
+	w.start(mgr)
+	return mgr
+}
+
+// start runs the manager until the world stops.
+func (w *world) start(mgr ctrl.Manager) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()
@@ -133,7 +139,6 @@ func (w *world) operate(changes ...func(*ctrl.Options)) ctrl.Manager {
 			w.Errorf("the operator ended with %v", err)
 		}
 	}
-	return mgr
 }
 
 // newOperator is an operator for the jobs of one namespace.

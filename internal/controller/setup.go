@@ -57,7 +57,9 @@ func Cache(namespace string) (cache.Options, error) {
 		ByObject:         map[client.Object]cache.ByObject{&corev1.Pod{}: children},
 	}
 	for _, kind := range manifest.ChildKinds {
-		options.ByObject[kind.New()] = children
+		if !kind.Optional { // a cache refuses options for a kind that is not served
+			options.ByObject[kind.New()] = children
+		}
 	}
 	if namespace != "" {
 		options.DefaultNamespaces = map[string]cache.Config{namespace: {}}
@@ -71,22 +73,31 @@ type Options struct {
 	Workers int
 	// Metrics is where the numbers are registered.
 	Metrics prometheus.Registerer
+	// Kinds are the kinds of jobs to run, and Children the kinds of children they may have; all where none is named.
+	Kinds    []kinds.Kind
+	Children []manifest.ChildKind
 }
 
 // Setup lets the manager run jobs of all kinds.
 func Setup(mgr ctrl.Manager, options Options) error {
+	if options.Kinds == nil {
+		options.Kinds = kinds.All
+	}
+	if options.Children == nil {
+		options.Children = manifest.ChildKinds
+	}
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &corev1.Pod{}, indexJob, indexKey); err != nil {
 		return fmt.Errorf("indexing pods: %w", err)
 	}
 	numbers, err := metrics.New(options.Metrics)
 	if err == nil {
-		err = options.Metrics.Register(states(mgr))
+		err = options.Metrics.Register(states(mgr, options.Kinds))
 	}
 	if err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
 	children := &childKinds{mgr: mgr}
-	for _, kind := range kinds.All {
+	for _, kind := range options.Kinds {
 		r := &Reconciler{
 			kind: kind, client: mgr.GetClient(), live: mgr.GetAPIReader(), metrics: numbers, now: time.Now, childKinds: children,
 			recorder: mgr.GetEventRecorder(naming.OperatorName(kind.Name())),
@@ -96,7 +107,7 @@ func Setup(mgr ctrl.Manager, options Options) error {
 		}
 		children.reconcilers = append(children.reconcilers, r)
 	}
-	return children.setup(context.Background(), manifest.ChildKinds, time.Now())
+	return children.setup(context.Background(), options.Children, time.Now())
 }
 
 func indexKey(obj client.Object) []string {

@@ -15,10 +15,10 @@ import (
 
 // states lists all jobs in the cache by their newest condition. What cannot be listed is left out: a number that is
 // missing is noticed, an error at each scrape is only noise.
-func states(mgr ctrl.Manager) metrics.States {
+func states(mgr ctrl.Manager, kinds []kinds.Kind) metrics.States {
 	return metrics.States{List: func() []metrics.State {
 		var all []metrics.State
-		for _, kind := range kinds.All {
+		for _, kind := range kinds {
 			list, err := listOf(kind.New(), kind.GroupVersion().WithKind(kind.Name()), mgr.GetScheme())
 			if err != nil || mgr.GetCache().List(context.Background(), list, client.UnsafeDisableDeepCopy) != nil {
 				continue

@@ -91,7 +91,7 @@ func (p *pass) keepChild(want, have Child, exists bool) bool {
 	case p.Unserved[want.Kind]:
 		if want.Required {
 			p.wait("the cluster does not serve the kind %s", want.Kind)
-			p.requeueAt(p.Now.Add(unservedWait))
+			p.requeueAt(p.Now.Add(UnservedWait))
 		}
 		return false
 	case want.ChildKind == Autoscalers && p.Job.Unsized:
@@ -108,8 +108,8 @@ func (p *pass) keepChild(want, have Child, exists bool) bool {
 	return true
 }
 
-// unservedWait is the time between two looks for a kind that the cluster does not serve yet.
-const unservedWait = time.Minute
+// UnservedWait is how long a job waits before it is asked again whether the cluster serves a kind that it lacked.
+const UnservedWait = 10 * time.Second
 
 // wants reports whether the job, which runs, still wants children of the kind.
 func (p *pass) wants(kind ChildKind) bool {
