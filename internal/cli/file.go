@@ -201,8 +201,8 @@ func checkOffline(j job.Job, participle string) error {
 	if j.Missing != "" {
 		return usageError{fmt.Errorf("%s cannot be %s: %s", j.Name, participle, j.Missing)}
 	}
-	if role, found := manifest.TooManyReplicas(j); found {
-		return usageError{fmt.Errorf("%s cannot be %s: it has %d replicas of %s, and the limit is %d", j.Name, participle, j.Size(role), role.Name, manifest.MaxReplicas)}
+	if role, found := j.TooManyReplicas(); found {
+		return usageError{fmt.Errorf("%s cannot be %s: it has %d replicas of %s, and the limit is %d", j.Name, participle, j.Size(role), role.Name, job.MaxReplicas)}
 	}
 	return nil
 }

@@ -37,10 +37,11 @@ func (p *pass) act(ctx context.Context, d job.Decision) (refused bool, err error
 // create brings what is missing, in the order in which it is needed: required children, pods, other children.
 func (p *pass) create(ctx context.Context, d job.Decision) (refused bool, err error) {
 	required, optional := partition(d.CreateChildren)
+	avoided := d.Status.Avoided(p.at)
 	err = inBatches(len(required), func(i int) error { return p.createChild(ctx, required[i]) })
 	if err == nil {
 		err = inBatches(len(d.CreatePods), func(i int) error {
-			return p.createObject(ctx, p.manifest.Pod(d.CreatePods[i], d.Status.Attempt), "Pod", true)
+			return p.createObject(ctx, p.manifest.Pod(d.CreatePods[i], d.Status.Attempt, avoided...), "Pod", true)
 		})
 	}
 	if err == nil {
@@ -57,7 +58,7 @@ func (p *pass) create(ctx context.Context, d job.Decision) (refused bool, err er
 		return p.refused(err)
 	}
 	if len(d.CreatePods)+len(d.CreateChildren) > 0 {
-		p.refusal = nil
+		p.rejection = nil
 	}
 	return false, nil
 }
@@ -106,7 +107,7 @@ func (p *pass) createObject(ctx context.Context, obj client.Object, kind string,
 		}
 	}
 	if err != nil {
-		return &refusal{object: what + " " + obj.GetName(), optional: !required, error: err}
+		return &rejection{object: what + " " + obj.GetName(), optional: !required, error: err}
 	}
 	p.noteCreated(kind, obj, p.at)
 	return nil
@@ -119,18 +120,18 @@ func emptyLike(obj client.Object) client.Object {
 	return empty
 }
 
-// refusal is an answer of the API server to a creation.
-type refusal struct {
+// rejection is an answer of the API server to a creation.
+type rejection struct {
 	object   string
 	optional bool
 	error
 }
 
-func (r *refusal) Unwrap() error { return r.error }
+func (r *rejection) Unwrap() error { return r.error }
 
 // refused keeps an error that is about the job's children for the rules. Other errors are trouble of the API server itself.
 func (p *pass) refused(err error) (bool, error) {
-	var r *refusal
+	var r *rejection
 	if !errors.As(err, &r) {
 		return false, err
 	}
@@ -142,20 +143,28 @@ func (p *pass) refused(err error) (bool, error) {
 		return false, fmt.Errorf("creating %s: %w", r.object, r.error)
 	}
 	times := int32(1)
-	if p.refusal != nil {
-		times += p.refusal.Times
+	if p.rejection != nil {
+		times += p.rejection.Times
 	}
-	p.refusal = &job.Refusal{Object: r.object, Optional: r.optional, Invalid: apierrors.IsInvalid(r), Message: r.Error(), At: p.at, Times: times}
+	p.rejection = &job.Rejection{Object: r.object, Optional: r.optional, Invalid: apierrors.IsInvalid(r), Message: r.Error(), At: p.at, Times: times}
 	return true, nil
 }
 
 // deletePod deletes a pod by its UID, without reading it first.
 func (p *pass) deletePod(ctx context.Context, d job.Deletion) error {
+	key := d.Pod.UID
 	if d.Force {
-		return p.delete(ctx, d.Pod, client.GracePeriodSeconds(0))
+		key += " by force"
 	}
-	if !p.mayDelete(d.Pod.UID, p.at) {
+	if !p.mayDelete(key, p.at) {
 		return nil
+	}
+	if d.Force {
+		err := p.delete(ctx, d.Pod, client.GracePeriodSeconds(0))
+		if err == nil {
+			p.recordForced(d)
+		}
+		return err
 	}
 	return p.delete(ctx, d.Pod)
 }
@@ -178,10 +187,16 @@ func (p *pass) delete(ctx context.Context, obj client.Object, options ...client.
 	return fmt.Errorf("deleting %s: %w", obj.GetName(), err)
 }
 
-// deleteJob removes the job itself. Its children follow by the garbage collector.
+// deleteJob removes the job itself. Its children follow by the garbage collector. It is counted once: not when the job is gone
+// already.
 func (p *pass) deleteJob(ctx context.Context) error {
-	if err := p.delete(ctx, p.obj, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
-		return err
+	uid := p.obj.GetUID()
+	err := p.client.Delete(ctx, p.obj, client.PropagationPolicy(metav1.DeletePropagationBackground), client.Preconditions{UID: &uid})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("deleting %s: %w", p.obj.GetName(), err)
 	}
 	p.metrics.Record(p.manifest.Job.Namespace, p.kind.Framework(), job.Metric{Name: job.JobsDeleted})
 	return nil
@@ -203,10 +218,13 @@ func (p *pass) writeSize(ctx context.Context) error {
 	return nil
 }
 
-// inBatches does n things in parallel, in batches that double from one: an error that all calls would get costs one call. It stops after the first batch in which something failed.
+// maxInFlight is how many requests of one job are in flight at most, so that a large job leaves room for others.
+const maxInFlight = 64
+
+// inBatches does n things in parallel, in batches that double from one to maxInFlight: an error that all calls would get costs one call. It stops after the first batch in which something failed.
 func inBatches(n int, do func(int) error) error {
 	for done, size := 0, 1; done < n; size *= 2 {
-		size = min(size, n-done)
+		size = min(size, n-done, maxInFlight)
 		failed := make([]error, size)
 		var group sync.WaitGroup
 		for i := range size {

@@ -126,12 +126,12 @@ func TestRefusals(t *testing.T) {
 	} {
 		t.Run(row.sentence, func(t *testing.T) {
 			p := &pass{memory: &memory{}, at: time.Unix(100, 0)}
-			told, err := p.refused(errors.Join(&refusal{object: "pod demo-worker-0", error: row.answer}))
+			told, err := p.refused(errors.Join(&rejection{object: "pod demo-worker-0", error: row.answer}))
 			if told != row.told || (err != nil) != row.error {
 				t.Fatalf("told %v, error %v", told, err)
 			}
-			if told && (p.refusal.Invalid != row.good || p.refusal.Object != "pod demo-worker-0" || p.refusal.Times != 1) {
-				t.Errorf("%+v", p.refusal)
+			if told && (p.rejection.Invalid != row.good || p.rejection.Object != "pod demo-worker-0" || p.rejection.Times != 1) {
+				t.Errorf("%+v", p.rejection)
 			}
 		})
 	}

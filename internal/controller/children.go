@@ -103,7 +103,7 @@ func (p *pass) observeChildren(ctx context.Context, o *job.Observed, mine []clie
 	for _, kind := range served {
 		list, err := listOf(kind.New(), kind.GroupVersion.WithKind(kind.Kind), p.client.Scheme())
 		if err == nil {
-			err = p.client.List(ctx, list, mine...)
+			err = p.childKinds.mgr.GetCache().List(ctx, list, mine...) // a client reads untyped objects past the cache
 		}
 		if err != nil {
 			return fmt.Errorf("listing children of %s of the kind %s: %w", o.Job.Name, kind.Kind, err)

@@ -3,6 +3,7 @@ package controller_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"slices"
 	"testing"
@@ -27,6 +28,9 @@ import (
 
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
+	if os.Getenv("TRAINYARD_TEST_LOG") != "" {
+		ctrl.SetLogger(logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, nil)))
+	}
 	if os.Args[0] == operatorName {
 		os.Exit(operateUntilDeath(os.Args[1], os.Args[2]))
 	}

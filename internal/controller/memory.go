@@ -28,10 +28,12 @@ type memory struct {
 	// newest is the job as we last wrote it; unsure says that the outcome of a write is unknown.
 	newest manifest.Object
 	unsure bool
+	// fresh says that this process has written the job's status or read the job from the API server.
+	fresh bool
 	// created are children that we created and the cache has not shown yet, deleted are those whose deletion we requested.
-	created map[types.UID]createdChild
-	deleted map[types.UID]time.Time
-	refusal *job.Refusal
+	created   map[types.UID]createdChild
+	deleted   map[types.UID]time.Time
+	rejection *job.Rejection
 	// unsaved is since when there is something to write that may wait.
 	unsaved time.Time
 }
@@ -71,7 +73,7 @@ func (m *memory) forJob(uid types.UID) {
 	m.Lock()
 	defer m.Unlock()
 	if m.uid != uid {
-		m.uid, m.newest, m.unsure, m.refusal, m.unsaved = uid, nil, false, nil, time.Time{}
+		m.uid, m.newest, m.unsure, m.fresh, m.rejection, m.unsaved = uid, nil, false, false, nil, time.Time{}
 		m.created, m.deleted = map[types.UID]createdChild{}, map[types.UID]time.Time{}
 	}
 }
@@ -128,6 +130,19 @@ func (m *memory) mayDelete(uid types.UID, now time.Time) bool {
 	}
 	m.deleted[uid] = now
 	return true
+}
+
+// nextForgotten is when the next child that the cache does not show is no longer believed to exist; zero if there is none.
+func (m *memory) nextForgotten() time.Time {
+	m.Lock()
+	defer m.Unlock()
+	var next time.Time
+	for _, created := range m.created {
+		if at := created.at.Add(cacheLagLimit); next.IsZero() || at.Before(next) {
+			next = at
+		}
+	}
+	return next
 }
 
 // existing are the children of a kind that the cache shows or we created, without those that we deleted.

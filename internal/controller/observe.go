@@ -29,17 +29,20 @@ func (r *Reconciler) fetch(ctx context.Context, name types.NamespacedName) (mani
 		return nil, err
 	}
 	m.forJob(obj.GetUID())
-	m.unsure = false
-	if m.newest != nil && newer(m.newest, obj) {
+	switch {
+	case m.unsure:
+		m.unsure, m.fresh, m.newest = false, true, obj.DeepCopyObject().(manifest.Object)
+	case m.newest != nil && newer(m.newest, obj):
 		return m.newest.DeepCopyObject().(manifest.Object), nil
+	default:
+		m.newest = nil
 	}
-	m.newest = nil
 	return obj, nil
 }
 
 // observe gathers what the caches know of the job's children. It does not change what it reads there.
 func (p *pass) observe(ctx context.Context) (job.Observed, error) {
-	o := job.Observed{Now: p.at, Job: p.manifest.Job, Status: p.manifest.Status, Refusal: p.refusal}
+	o := job.Observed{Now: p.at, Job: p.manifest.Job, Status: p.manifest.Status, Rejection: p.rejection, Fresh: p.fresh}
 	mine := []client.ListOption{client.InNamespace(o.Job.Namespace), client.MatchingFields{indexJob: p.key()}, client.UnsafeDisableDeepCopy}
 	var pods corev1.PodList
 	if err := p.client.List(ctx, &pods, mine...); err != nil {
@@ -75,12 +78,25 @@ func (p *pass) readNode(ctx context.Context, name string) job.NodeState {
 	} else if err != nil {
 		return job.NodeUnknown
 	}
-	for _, c := range node.Status.Conditions {
-		if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
-			return job.NodeHealthy
-		}
+	return stateOfNode(&node)
+}
+
+// stateOfNode reads whether the kubelet of a node reports. One that says it is not ready does: what it runs is running.
+func stateOfNode(node *corev1.Node) job.NodeState {
+	tainted := func(key string) bool {
+		return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key })
 	}
-	return job.NodeUnreachable
+	silent := slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionUnknown
+	})
+	switch {
+	case tainted(corev1.TaintNodeOutOfService):
+		return job.NodeOutOfService
+	case silent && tainted(corev1.TaintNodeUnreachable):
+		return job.NodeUnreachable
+	default:
+		return job.NodeAlive
+	}
 }
 
 // key is how the job's children are found in the index.

@@ -73,6 +73,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	if decision.Ask.Job {
+		p.unsure = true // the next pass reads it from the API server
+		return reconcile.Result{RequeueAfter: conflictWait}, nil
+	}
 	recorded, later, err := p.record(ctx, decision)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -82,6 +86,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	events.Record(r.recorder, p.obj, decision)
 	p.count(decision.Metrics)
+	p.log(ctx, decision)
 	refused, err := p.act(ctx, decision)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -93,7 +98,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 func (p *pass) decide(ctx context.Context, o job.Observed) (job.Decision, error) {
 	for {
 		d := job.Decide(o)
-		if !d.Ask.Pods && len(d.Ask.Nodes) == 0 {
+		if !d.Asks() || d.Ask.Job {
 			return d, nil
 		}
 		if err := p.answer(ctx, &o, d.Ask); err != nil {
@@ -114,7 +119,10 @@ func (p *pass) next(d job.Decision, later time.Duration, refused bool) time.Dura
 		shorten(conflictWait)
 	}
 	if !d.RequeueAt.IsZero() {
-		shorten(d.RequeueAt.Sub(p.at))
+		shorten(d.RequeueAt.Sub(p.now()))
+	}
+	if at := p.nextForgotten(); !at.IsZero() {
+		shorten(at.Sub(p.now()) + time.Second) // the cache may never show it
 	}
 	if len(d.DeletePods) > 0 {
 		shorten(deleteRetryWait + time.Second) // a request may be lost

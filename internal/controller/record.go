@@ -42,6 +42,6 @@ func (p *pass) record(ctx context.Context, d job.Decision) (recorded bool, later
 		p.unsure = true
 		return false, 0, fmt.Errorf("recording the status of %s: %w", p.manifest.Job.Name, err)
 	}
-	p.newest, p.unsaved = written, time.Time{}
+	p.newest, p.fresh, p.unsaved = written, true, time.Time{}
 	return true, 0, nil
 }

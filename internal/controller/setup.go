@@ -31,6 +31,13 @@ import (
 	"github.com/trainyard/trainyard/internal/metrics"
 )
 
+// How long a pass that failed waits for its next try: as long again as the last time, from firstRetry to maxRetry. The usual
+// limit, 1000 s, would let a deadline pass by a quarter of an hour after the API server is back.
+const (
+	firstRetry = 5 * time.Millisecond
+	maxRetry   = 15 * time.Second
+)
+
 // indexJob finds the children of a job in the caches.
 const indexJob = "job"
 
@@ -81,7 +88,9 @@ type Options struct {
 // Setup lets the manager run jobs of all kinds.
 func Setup(mgr ctrl.Manager, options Options) error {
 	if options.Kinds == nil {
-		options.Kinds = kinds.All
+		for _, kind := range kinds.All {
+			options.Kinds = append(options.Kinds, kind)
+		}
 	}
 	if options.Children == nil {
 		options.Children = manifest.ChildKinds
@@ -121,7 +130,10 @@ func (r *Reconciler) setup(mgr ctrl.Manager, workers int) (crcontroller.Controll
 		Named(naming.OperatorName(r.kind.Name())).
 		For(r.kind.New(), builder.WithPredicates(edited)).
 		Watches(&corev1.Pod{}, r.children()).
-		WithOptions(crcontroller.Options{MaxConcurrentReconciles: workers})
+		WithOptions(crcontroller.Options{
+			MaxConcurrentReconciles: workers,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, maxRetry),
+		})
 	if based, ok := r.kind.(kinds.Based); ok {
 		for _, base := range based.Bases() {
 			b = b.WatchesMetadata(base, handler.EnqueueRequestsFromMapFunc(r.waiting(based, mgr.GetScheme())), builder.WithPredicates(created))

@@ -1,7 +1,5 @@
 package job
 
-import "time"
-
 // backoffLimitExceeded ends the job at the failure after the last retry it was granted. The limit is read afresh in
 // every pass: lowered below the retries already made, it ends the job at once.
 func (p *pass) backoffLimitExceeded() *verdict {
@@ -45,23 +43,4 @@ func (i incident) charges() int32 {
 		return max(i.newInPlace, 1)
 	}
 	return max(i.newInPlace-1, 0)
-}
-
-const (
-	firstDelay = 10 * time.Second
-	maxDelay   = 300 * time.Second
-)
-
-// restartDelay is the wait before the nth charged restart: none before the first, then doubling.
-func restartDelay(n int32) time.Duration {
-	if n <= 1 {
-		return 0
-	}
-	delay := firstDelay
-	for range n - 2 {
-		if delay = 2 * delay; delay >= maxDelay {
-			return maxDelay
-		}
-	}
-	return delay
 }

@@ -69,7 +69,7 @@ func rest(t *testing.T, w *world) {
 func decide(w *world) Decision {
 	o := w.observe(0)
 	d := Decide(o)
-	for d.Ask.Pods || len(d.Ask.Nodes) > 0 {
+	for d.Asks() {
 		o = w.answer(o, d.Ask)
 		d = Decide(o)
 	}

@@ -20,7 +20,7 @@ const (
 func (p *pass) clean() {
 	inUse := false
 	for _, pod := range p.allPods() {
-		if p.isRemoved(pod) {
+		if p.isRemoved(pod) && !p.mayFinish(pod) {
 			p.deletePod(pod, "the job is finished")
 		}
 		inUse = inUse || !isOver(pod)
@@ -41,9 +41,25 @@ func (p *pass) isRemoved(pod *corev1.Pod) bool {
 	}
 }
 
+// mayFinish reports whether a pod still trains and has time to finish: a Worker that writes its part of a checkpoint when the
+// Master, which decides, has succeeded.
+func (p *pass) mayFinish(pod *corev1.Pod) bool {
+	due := p.next().CompletionTime.Add(p.Job.Policy.FinishWithin)
+	if p.next().endReason() != ReasonSucceeded || !p.Now.Before(due) {
+		return false
+	}
+	for _, r := range p.replicas {
+		if r.pod == pod && r.role.MayFinish && r.running {
+			p.requeueAt(due)
+			return true
+		}
+	}
+	return false
+}
+
 func (p *pass) exceededLimit() bool {
 	switch p.next().endReason() {
-	case ReasonDeadlineExceeded, ReasonBackoffLimit, ReasonRefused:
+	case ReasonDeadlineExceeded, ReasonBackoffLimit, ReasonMaxDisruptions, ReasonRefused:
 		return true
 	}
 	return false

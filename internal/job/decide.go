@@ -121,10 +121,13 @@ func (p *pass) done(r Replica) bool { return contains(p.next().role(r.Role).Done
 // decision is the result of the pass. If facts are missing it only asks for them: without them nothing else is certain.
 func (p *pass) decision() Decision {
 	d := p.Decision
-	if d.Ask.Pods || len(d.Ask.Nodes) > 0 {
+	if d.Asks() {
 		return Decision{Ask: d.Ask, Status: p.Observed.Status}
 	}
 	d.Write = howToWrite(p.Observed.Status, d.Status)
+	if d.acts() && d.Write != WriteNow && !p.Fresh { // a write would have failed on an old status
+		return Decision{Ask: Ask{Job: true}, Status: p.Observed.Status}
+	}
 	return d
 }
 

@@ -12,6 +12,8 @@ type Event struct {
 	// Routine says that every job does this and its conditions show it: the event is not worth a request.
 	Routine         bool
 	Reason, Message string
+	// Failure is what the event is about, nil if it is about none.
+	Failure *Failure
 }
 
 // Metric is a number to add to the operator's metrics.
@@ -19,6 +21,9 @@ type Metric struct {
 	Name MetricName
 	// Seconds is the measured duration; counters have none and go up by one.
 	Seconds float64
+	// Class and Reason are those of a counted failure.
+	Class  Class
+	Reason string
 }
 
 // MetricName says what a number is about.
@@ -26,11 +31,15 @@ type MetricName string
 
 // What is counted and measured.
 const (
-	JobsCreated      MetricName = "JobsCreated"
-	JobsSucceeded    MetricName = "JobsSucceeded"
-	JobsFailed       MetricName = "JobsFailed"
-	JobsRestarted    MetricName = "JobsRestarted"
-	JobsDeleted      MetricName = "JobsDeleted"
+	JobsCreated   MetricName = "JobsCreated"
+	JobsSucceeded MetricName = "JobsSucceeded"
+	JobsFailed    MetricName = "JobsFailed"
+	JobsRestarted MetricName = "JobsRestarted"
+	JobsDeleted   MetricName = "JobsDeleted"
+	// Failures are counted by class and reason.
+	Failures MetricName = "Failures"
+	// PodsForceDeleted are counted by the state of their node.
+	PodsForceDeleted MetricName = "PodsForceDeleted"
 	TimeToRunning    MetricName = "TimeToRunning"
 	TimeToRecover    MetricName = "TimeToRecover"
 	DeadlineLateness MetricName = "DeadlineLateness"
@@ -54,6 +63,9 @@ func (p *pass) emit(warning bool, reason, what string) {
 	p.Events = append(p.Events, Event{Warning: warning, Reason: reason, Message: p.sentence(what)})
 }
 
+// about says which failure the last event is about.
+func (p *pass) about(f *Failure) { p.Events[len(p.Events)-1].Failure = f }
+
 func (p *pass) reason(t ConditionType) string { return p.Job.Kind + string(t) }
 
 func (p *pass) sentence(what string) string {
@@ -62,6 +74,10 @@ func (p *pass) sentence(what string) string {
 
 func (p *pass) count(name MetricName) { p.Metrics = append(p.Metrics, Metric{Name: name}) }
 
+func (p *pass) countFailure(f *Failure) {
+	p.Metrics = append(p.Metrics, Metric{Name: Failures, Class: f.Class, Reason: f.Reason})
+}
+
 func (p *pass) measure(name MetricName, d time.Duration) {
-	p.Metrics = append(p.Metrics, Metric{name, max(d, 0).Seconds()})
+	p.Metrics = append(p.Metrics, Metric{Name: name, Seconds: max(d, 0).Seconds()})
 }

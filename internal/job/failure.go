@@ -16,10 +16,13 @@ type Class string
 
 // The classes of failures.
 const (
-	// Application: a container ended with a code of its own, or was killed for the memory it took.
+	// Application: a container ended with a code of its own, was killed for the memory it took, or was evicted for exceeding a
+	// limit of its own.
 	Application Class = "Application"
-	// Disruption: evicted, preempted, node lost, deleted by somebody else.
+	// Disruption: evicted, preempted, node lost or rebooted, deleted by somebody else.
 	Disruption Class = "Disruption"
+	// Refusal: its kubelet refused the pod before any container ran. Nobody has trained, so the pod is replaced alone.
+	Refusal Class = "Refusal"
 )
 
 // Failure is a replica that ended badly.
@@ -34,36 +37,44 @@ type Failure struct {
 }
 
 // disruptions are the reasons with which the kubelet, the scheduler or a controller fails a pod through no fault of the pod.
-var disruptions = []string{
-	"Evicted", "NodeLost", "NodeShutdown", "Shutdown", "Terminated", "Preempting", "Preempted", "NodeAffinity", "UnexpectedAdmissionError",
-}
+var disruptions = []string{"NodeLost", "NodeShutdown", "Shutdown", "Terminated", "Preempting", "Preempted", "NodeAffinity"}
 
 const (
+	reasonEvicted   = "Evicted"
 	reasonOOMKilled = "OOMKilled"
-	// reasonUnknown is a container's that was gone when its node came back.
-	reasonUnknown = "ContainerStatusUnknown"
-	sigabrt       = 6
+	sigabrt         = 6
 )
+
+// lostWithNode are the reasons of containers that were gone when their node came back, usually after a reboot: the kubelet's
+// own, with exit code 137, and containerd's, with 255.
+var lostWithNode = []string{"ContainerStatusUnknown", "Unknown"}
 
 // failureOf reads how a pod ended, nil if it did not end badly or the kubelet will restart it in place. A pod that is
 // deleted before its training began has lost nothing: it is created again.
 func failureOf(pod *corev1.Pod, r Replica, main corev1.ContainerStatus, started bool) *Failure {
-	end := badEnd(pod, main)
-	ended := pod.Status.Phase == corev1.PodFailed || end != nil && pod.Spec.RestartPolicy == corev1.RestartPolicyNever
+	end := endOf(pod, main)
+	failed := end != nil && end.ExitCode != 0
+	ended := pod.Status.Phase == corev1.PodFailed || failed && pod.Spec.RestartPolicy == corev1.RestartPolicyNever ||
+		end != nil && !failed && disrupted(pod, end)
 	deleted := pod.DeletionTimestamp != nil && started
 	switch {
 	case !ended && !deleted:
 		return nil
-	case end != nil && ended && !disrupted(pod, end):
+	case ended && neverRan(pod):
+		return newFailure(pod, r, Refusal, nil)
+	case ended && exceededOwnLimit(pod), ended && failed && !disrupted(pod, end):
 		return newFailure(pod, r, Application, end)
 	default:
 		return newFailure(pod, r, Disruption, end)
 	}
 }
 
-// badEnd is the end of the training container, or else of the init container, that exited with another code than 0.
-func badEnd(pod *corev1.Pod, main corev1.ContainerStatus) *corev1.ContainerStateTerminated {
-	for _, c := range append([]corev1.ContainerStatus{main}, pod.Status.InitContainerStatuses...) {
+// endOf is the end of the training container, or else of an init container that failed; nil if neither has ended.
+func endOf(pod *corev1.Pod, main corev1.ContainerStatus) *corev1.ContainerStateTerminated {
+	if main.State.Terminated != nil {
+		return main.State.Terminated
+	}
+	for _, c := range pod.Status.InitContainerStatuses {
 		if end := c.State.Terminated; end != nil && end.ExitCode != 0 {
 			return end
 		}
@@ -71,13 +82,29 @@ func badEnd(pod *corev1.Pod, main corev1.ContainerStatus) *corev1.ContainerState
 	return nil
 }
 
-// disrupted reports whether a container's failure has a cause outside it: the pod says so, or was being deleted before.
+// neverRan reports whether no container of the pod has ever run, as far as its status shows.
+func neverRan(pod *corev1.Pod) bool {
+	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		if c.State.Running != nil || c.State.Terminated != nil || c.LastTerminationState.Terminated != nil || c.RestartCount > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// exceededOwnLimit reports whether the pod was evicted for its own limit on an emptyDir or on ephemeral storage. A kubelet that
+// evicts because its node lacks something marks the pod as the target of a disruption.
+func exceededOwnLimit(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodFailed && pod.Status.Reason == reasonEvicted && disruptionTarget(pod) == nil
+}
+
+// disrupted reports whether a container's end has a cause outside it: the pod says so, or was being deleted before. A container
+// that ended well and only then was disrupted has ended well.
 func disrupted(pod *corev1.Pod, end *corev1.ContainerStateTerminated) bool {
-	reason := pod.Status.Reason
-	if disruptionTarget(pod) != nil || slices.Contains(disruptions, reason) || strings.HasPrefix(reason, "OutOf") {
+	if target := disruptionTarget(pod); target != nil && (end.ExitCode != 0 || !end.FinishedAt.Time.Before(target.LastTransitionTime.Time)) {
 		return true
 	}
-	if end.Reason == reasonUnknown {
+	if slices.Contains(disruptions, pod.Status.Reason) || exceededOwnLimit(pod) && end.ExitCode == 0 || slices.Contains(lostWithNode, end.Reason) && end.ExitCode != 0 {
 		return true
 	}
 	return pod.DeletionTimestamp != nil && !end.FinishedAt.Time.Before(deletionAsked(pod))
@@ -109,26 +136,41 @@ func newFailure(pod *corev1.Pod, r Replica, class Class, end *corev1.ContainerSt
 			f.Signal = end.ExitCode - 128
 		}
 	}
+	if class == Application && !exceededOwnLimit(pod) {
+		return f
+	}
+	logged := f.Message
+	f.Reason, f.Message = pod.Status.Reason, head(text.PlainLines(pod.Status.Message), 1024)
 	if class == Application {
 		return f
 	}
-	told := f.Message
-	f.Reason, f.Message = pod.Status.Reason, head(pod.Status.Message, 1024)
 	if target := disruptionTarget(pod); target != nil {
 		if f.Reason == "" {
-			f.Reason, f.Message = target.Reason, head(target.Message, 1024)
+			f.Reason, f.Message = target.Reason, head(text.PlainLines(target.Message), 1024)
 		}
 		f.Time = target.LastTransitionTime.UTC()
 	} else if pod.DeletionTimestamp != nil {
 		f.Time = deletionAsked(pod).UTC()
 	}
 	if f.Reason == "" {
-		f.Reason, f.Message = "Disrupted", told
+		f.Reason, f.Message = "Disrupted", logged
+		if class == Refusal {
+			f.Reason = "Refused"
+		}
 		if pod.DeletionTimestamp != nil {
 			f.Reason, f.Message = "Deleted", "the pod was deleted while it was needed"
 		}
 	}
 	return f
+}
+
+// at is the failure with a time: the given one where nobody knows when it happened.
+func (f *Failure) at(now time.Time) *Failure {
+	dated := *f
+	if dated.Time.IsZero() {
+		dated.Time = ceil(now)
+	}
+	return &dated
 }
 
 // vanished is the failure of a replica whose pod is gone though its training had begun.
@@ -148,6 +190,10 @@ func (f *Failure) String() string {
 	switch {
 	case f.Class == Disruption:
 		how = "was disrupted (" + f.Reason + ")"
+	case f.Class == Refusal:
+		how = "was refused by its node (" + f.Reason + ")"
+	case f.Reason == reasonEvicted:
+		how = "was evicted for exceeding its own limit"
 	case f.Reason == reasonOOMKilled:
 		how = fmt.Sprintf("ran out of memory (OOMKilled, exit code %d)", f.ExitCode)
 	case f.Signal != 0:
@@ -169,7 +215,7 @@ func (f *Failure) lastLine() string {
 	if len(words) > 120 {
 		words = append(words[:119], '…')
 	}
-	if f.Class == Disruption {
+	if f.Class == Disruption || f.Class == Refusal || f.Reason == reasonEvicted {
 		return ": " + string(words)
 	}
 	return "; it last said: " + string(words)

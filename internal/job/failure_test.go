@@ -68,17 +68,29 @@ func TestFailures(t *testing.T) {
 		{"the training failed while a sidecar runs on", do(ended(1, "Error")), "Application: Worker 0 (pod demo-worker-0 on node n1) exited with code 1"},
 		{"the kubelet will restart it in place: not for good", do(ended(1, "Error"), inPlace), ""},
 		{"an init container failed", do(initFailed, phase(corev1.PodFailed, "")), "Application: Worker 0 (pod demo-worker-0 on node n1) exited with code 3"},
-		{"evicted, with the code of the kill", do(ended(137, "Error"), phase(corev1.PodFailed, "Evicted")), "Disruption: Worker 0 (pod demo-worker-0 on node n1) was disrupted (Evicted)"},
+		{"evicted by a node under pressure, with the code of the kill", do(ended(137, "Error"), phase(corev1.PodFailed, "Evicted"), targeted), "Disruption: Worker 0 (pod demo-worker-0 on node n1) was disrupted (Evicted)"},
+		{"evicted by a node under pressure, and exits with 0", do(ended(0, "Completed"), phase(corev1.PodFailed, "Evicted"), targeted), "Disruption: Worker 0 (pod demo-worker-0 on node n1) was disrupted (Evicted)"},
+		{"evicted for its own limit", do(ended(137, "Error"), phase(corev1.PodFailed, "Evicted")), "Application: Worker 0 (pod demo-worker-0 on node n1) was evicted for exceeding its own limit"},
+		{"evicted for its own limit, and exits with 0", do(ended(0, "Completed"), phase(corev1.PodFailed, "Evicted")), "Application: Worker 0 (pod demo-worker-0 on node n1) was evicted for exceeding its own limit"},
+		{"shut down with its node, and exits with 0", do(ended(0, "Completed"), phase(corev1.PodFailed, "Terminated")), "Disruption: Worker 0 (pod demo-worker-0 on node n1) was disrupted (Terminated)"},
+		{"preempted, and exits with 0 before it is deleted", do(ended(0, "Completed"), phase(corev1.PodSucceeded, ""), targeted), "Disruption: Worker 0 (pod demo-worker-0 on node n1) was disrupted (PreemptionByScheduler)"},
+		{"succeeded, and then its node was lost", do(ended(0, "Completed"), phase(corev1.PodSucceeded, ""), targeted, func(p *corev1.Pod) {
+			p.Status.Conditions[0].LastTransitionTime = metav1.NewTime(epoch.Add(time.Second))
+		}), ""},
 		{"preempted", do(ended(143, "Error"), phase(corev1.PodFailed, ""), targeted), "Disruption: Worker 0 (pod demo-worker-0 on node n1) was disrupted (PreemptionByScheduler)"},
 		{"marked as a target, but alive", do(targeted), ""},
-		{"refused by its node", do(neverStarted, phase(corev1.PodFailed, "OutOfcpu")), "Disruption: Worker 0 (pod demo-worker-0 on node n1) was disrupted (OutOfcpu)"},
-		{"failed and no container did it", do(neverStarted, phase(corev1.PodFailed, "")), "Disruption: Worker 0 (pod demo-worker-0 on node n1) was disrupted (Disrupted)"},
+		{"refused by its node, which lacks something", do(neverStarted, phase(corev1.PodFailed, "OutOfcpu")), "Refusal: Worker 0 (pod demo-worker-0 on node n1) was refused by its node (OutOfcpu)"},
+		{"refused by its node, whose device is gone", do(neverStarted, phase(corev1.PodFailed, "UnexpectedAdmissionError")), "Refusal: Worker 0 (pod demo-worker-0 on node n1) was refused by its node (UnexpectedAdmissionError)"},
+		{"failed before anything ran, and nobody says why", do(neverStarted, phase(corev1.PodFailed, "")), "Refusal: Worker 0 (pod demo-worker-0 on node n1) was refused by its node (Refused)"},
+		{"failed, and no container did it", do(phase(corev1.PodFailed, "")), "Disruption: Worker 0 (pod demo-worker-0 on node n1) was disrupted (Disrupted)"},
+		{"its node was rebooted, as containerd tells", do(ended(255, "Unknown"), phase(corev1.PodFailed, "")), "Disruption: Worker 0 (pod demo-worker-0 on node n1) was disrupted (Disrupted)"},
 		{"the node came back and knows nothing", do(ended(137, "ContainerStatusUnknown"), phase(corev1.PodFailed, "")), "Disruption: Worker 0 (pod demo-worker-0 on node n1) was disrupted (Disrupted)"},
 		{"being deleted while it runs", do(deletedAt(epoch)), "Disruption: Worker 0 (pod demo-worker-0 on node n1) was disrupted (Deleted)"},
 		{"being deleted before its training began: nothing is lost", do(neverStarted, deletedAt(epoch)), ""},
 		{"ended by its deletion", do(ended(143, "Error"), phase(corev1.PodFailed, ""), deletedAt(epoch.Add(-time.Second))), "Disruption: Worker 0 (pod demo-worker-0 on node n1) was disrupted (Deleted)"},
 		{"failed before it was deleted", do(ended(1, "Error"), phase(corev1.PodFailed, ""), deletedAt(epoch.Add(time.Second))), "Application: Worker 0 (pod demo-worker-0 on node n1) exited with code 1"},
-		{"succeeded, then deleted", do(ended(0, "Completed"), phase(corev1.PodSucceeded, ""), deletedAt(epoch)), ""},
+		{"succeeded, then deleted", do(ended(0, "Completed"), phase(corev1.PodSucceeded, ""), deletedAt(epoch.Add(time.Second))), ""},
+		{"exits with 0 because it is deleted", do(ended(0, "Completed"), phase(corev1.PodSucceeded, ""), deletedAt(epoch.Add(-time.Second))), "Disruption: Worker 0 (pod demo-worker-0 on node n1) was disrupted (Deleted)"},
 	} {
 		t.Run(row.sentence, func(t *testing.T) {
 			got := ""

@@ -65,6 +65,11 @@ func set(j *Job, word string) error {
 		j.Policy.BackoffLimit = ptr(int32(number))
 	case "activeDeadlineSeconds":
 		j.Policy.ActiveDeadlineSeconds = &number
+	case "maxDisruptions":
+		j.Policy.MaxDisruptions = ptr(int32(number))
+	case "finishWithin":
+		j.Policy.FinishWithin = Seconds(number)
+		j.role("Worker").MayFinish = true
 	case "ttlSecondsAfterFinished":
 		j.Policy.TTLSecondsAfterFinished = ptr(int32(number))
 	case "cleanPodPolicy":
@@ -77,7 +82,7 @@ func set(j *Job, word string) error {
 		j.Unsized = value == "true"
 	case "missing":
 		j.Missing = value
-	case "misfit":
+	case "invalid":
 		j.Invalid = value
 	case "scope":
 		j.ScopeOverride = Scope(value)

@@ -1,8 +1,10 @@
 package job
 
 import (
+	"math"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -32,6 +34,8 @@ type Job struct {
 	Success Success
 	// Scope is what a failure restarts in jobs of this kind; ScopeOverride is what its user asked for, if anything.
 	Scope, ScopeOverride Scope
+	// AvoidNodes says how pods are kept from nodes that failed the job.
+	AvoidNodes AvoidNodes
 	// Elastic is set when the number of replicas of one role may differ from what was asked.
 	Elastic *Elastic
 
@@ -52,6 +56,8 @@ type Role struct {
 	RestartPolicy RestartPolicy
 	// Container is the training container, by which a replica is judged.
 	Container string
+	// MayFinish says that its replicas may go on for FinishWithin when the job has succeeded.
+	MayFinish bool
 	// After are the roles that this one waits for. No role waits for itself, not by way of others either.
 	After []Dependency
 }
@@ -72,6 +78,10 @@ type RunPolicy struct {
 	BackoffLimit            *int32
 	Suspend                 bool
 	ManagedBy               *string
+	// MaxDisruptions is how many disruptions the job survives, nil for any number.
+	MaxDisruptions *int32
+	// FinishWithin is how long replicas that still train may go on after another has decided that the job succeeded.
+	FinishWithin time.Duration
 }
 
 // AnnotationBounds on a pod has the bounds of its elastic job that are in its environment.
@@ -92,13 +102,13 @@ func (j Job) Size(role Role) int32 {
 
 // total is the number of replicas that train.
 func (j Job) total() int32 {
-	var n int32
+	var n int64
 	for _, role := range j.Roles {
 		if !j.prepares(role.Name) {
-			n += j.Size(role)
+			n += int64(j.Size(role))
 		}
 	}
-	return n
+	return int32(min(n, math.MaxInt32))
 }
 
 func (j Job) role(name string) *Role {

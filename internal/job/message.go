@@ -22,7 +22,7 @@ func (p *pass) message() string {
 	case len(p.outdated) > 0:
 		return "the pods of the attempt before are stopping"
 	case p.Now.Before(s.NotBefore):
-		return fmt.Sprintf("the restart delay of retry %d is not over", s.Retries)
+		return "the restart delay is not over"
 	}
 	for _, r := range p.replicas {
 		if why := p.whyWaiting(r); why != "" {

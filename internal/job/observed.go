@@ -16,9 +16,12 @@ type Observed struct {
 	Children []Child
 	// Unserved are the kinds of children that the cluster does not serve.
 	Unserved map[string]bool
-	// Refusal is the last refused creation of a child, nil once a creation succeeded.
-	Refusal *Refusal
+	// Rejection is the last rejected creation of a child, nil once a creation succeeded.
+	Rejection *Rejection
 
+	// Fresh says that Status is no older than what this process wrote or read from the API server itself. Without it a new
+	// process may know an old status, by which it must not act.
+	Fresh bool
 	// Live says that Pods were read from the API server itself, not from a cache that may lag behind it.
 	Live bool
 	// Nodes are those the last decision asked about.
@@ -30,15 +33,21 @@ type NodeState string
 
 // What a look at a node can show.
 const (
-	NodeHealthy     NodeState = "Healthy"
-	NodeUnreachable NodeState = "Unreachable"
-	NodeGone        NodeState = "Gone"
+	// NodeAlive: its kubelet reports, be it that the node is not ready. What runs there is running.
+	NodeAlive NodeState = "alive"
+	// NodeUnreachable: its kubelet has gone silent, and the control plane has tainted it as unreachable.
+	NodeUnreachable NodeState = "unreachable"
+	// NodeOutOfService: an administrator has tainted it so, which says that nothing runs there.
+	NodeOutOfService NodeState = "out of service"
+	NodeGone         NodeState = "gone"
 	// NodeUnknown means that the node could not be read. It never counts as a failure of the node.
-	NodeUnknown NodeState = "Unknown"
+	NodeUnknown NodeState = "unknown"
 )
 
 // Ask names facts without which the rules cannot decide. They are given in the next Observed.
 type Ask struct {
+	// Job asks for the job itself from the API server.
+	Job bool
 	// Pods asks for a list of the job's pods from the API server itself.
 	Pods bool
 	// Nodes asks for one look at each of these.
@@ -72,6 +81,14 @@ type Decision struct {
 	RequeueAt time.Time
 }
 
+// Asks reports whether the decision only asks for facts.
+func (d *Decision) Asks() bool { return d.Ask.Job || d.Ask.Pods || len(d.Ask.Nodes) > 0 }
+
+// acts reports whether the decision changes anything but the status.
+func (d *Decision) acts() bool {
+	return len(d.DeletePods)+len(d.DeleteChildren)+len(d.CreatePods)+len(d.CreateChildren)+len(d.UpdateChildren) > 0 || d.SizeJob || d.DeleteJob
+}
+
 // Write says how a decision's status is to be recorded.
 type Write string
 
@@ -90,5 +107,7 @@ type Deletion struct {
 	Pod *corev1.Pod
 	// Force removes the pod without waiting for its node, which is gone or unreachable.
 	Force bool
-	Why   string
+	// NodeState is that of its node where the pod is removed by force.
+	NodeState NodeState
+	Why       string
 }

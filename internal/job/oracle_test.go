@@ -42,6 +42,8 @@ type oracle struct {
 	adrift    map[int32]bool
 	restarts  int32
 	notBefore map[int32]time.Time
+	// row is the number of restarts of the whole job that followed each other quickly.
+	row int32
 }
 
 func watchOver(w *world, fault func(string, ...any)) *oracle {
@@ -222,7 +224,7 @@ func (or *oracle) recount(o Observed, present int32) {
 			continue
 		}
 		fallen := pod.Annotations[truthFailed]
-		byOthers := fallen == "evicted" || pod.DeletionTimestamp != nil // then it is judged whole, and now
+		byOthers := fallen == "evicted" || fallen == "refused" || pod.DeletionTimestamp != nil // then it is judged whole, and now
 		if r.Index > 0 && !byOthers && or.undecided(o, pod, 3*time.Second) {
 			continue
 		}
@@ -252,7 +254,7 @@ func anchored(j Job) bool { return j.Elastic != nil && j.Elastic.Anchored }
 func (or *oracle) rendezvousFailed(o Observed, present int32) *corev1.Pod {
 	for _, pod := range o.Pods {
 		r, attempt, ok := o.Job.replicaOf(pod)
-		if ok && anchored(o.Job) && or.w.belongs(pod) && r.Index == 0 && attempt == present && pod.Annotations[truthFailed] != "" &&
+		if ok && anchored(o.Job) && or.w.belongs(pod) && r.Index == 0 && attempt == present && pod.Annotations[truthFailed] != "" && pod.Annotations[truthFailed] != "refused" &&
 			pod.Annotations[truthDone] == "" {
 			return pod
 		}
@@ -278,13 +280,29 @@ func (or *oracle) note(o Observed, d Decision) {
 		}
 	}
 	or.recordTraining(o)
-	if s := d.Status; s.Attempt > o.Status.Attempt && s.Retries > o.Status.Retries {
-		since := s.LastFailure.Time // a clock that is behind shortens no delay by more than siblingWait
-		if since.After(o.Now) || o.Now.Sub(since) > siblingWait {
-			since = o.Now.Add(-siblingWait)
-		}
-		or.notBefore[s.Attempt] = since.Add(restartDelay(s.Retries))
+	or.noteRestart(o, d.Status)
+}
+
+// noteRestart keeps from when the next attempt may begin, by its own count of the restarts that followed each other quickly.
+func (or *oracle) noteRestart(o Observed, s Status) {
+	n := slices.IndexFunc(s.Attempts, func(a Attempt) bool { return a.Number == o.Status.Attempt })
+	if s.Attempt == o.Status.Attempt || n < 0 || s.Attempts[n].Reason != ReasonRestarted && s.Attempts[n].Reason != ReasonDisrupted {
+		return
 	}
+	healthy := o.Status.Is(Running) && o.Now.Sub(o.Status.condition(Running).LastTransition) >= 10*time.Minute
+	switch {
+	case !healthy:
+		or.row++
+	case s.Attempts[n].Reason == ReasonDisrupted:
+		or.row = 0
+	default:
+		or.row = 1
+	}
+	since := s.LastFailure.Time // a clock that is behind shortens no delay by more than siblingWait
+	if since.After(o.Now) || o.Now.Sub(since) > siblingWait {
+		since = o.Now.Add(-siblingWait)
+	}
+	or.notBefore[s.Attempt] = since.Add(restartDelay(or.row))
 }
 
 // recordTraining keeps of how many nodes the training was that is complete, where a step may follow it.
@@ -361,7 +379,7 @@ func (or *oracle) deleting(pod *corev1.Pod, force bool) {
 	if !or.w.belongs(pod) {
 		or.fault("9: %s of another job is deleted", pod.Name)
 	}
-	if force && (!or.w.deadNodes[pod.Spec.NodeName] || pod.DeletionTimestamp == nil || or.w.now.Before(pod.DeletionTimestamp.Add(stuckPodWait))) {
+	if force && (or.w.deadNodes[pod.Spec.NodeName] == "" || pod.DeletionTimestamp == nil || or.w.now.Before(pod.DeletionTimestamp.Add(stuckPodWait))) {
 		or.fault("3: %s is removed by force though its node may be running it", pod.Name)
 	}
 	or.checkUntouched(pod)

@@ -18,8 +18,9 @@ type pass struct {
 	// outdated are our pods of an earlier attempt, surplus those of this attempt that no role wants any more.
 	outdated, surplus []*corev1.Pod
 	// foreign are the names of pods that are not this job's.
-	foreign   map[string]bool
-	incidents []incident
+	foreign map[string]bool
+	// incidents are failures that are not charged yet; refusals are pods that were refused and are not replaced yet.
+	incidents, refusals []incident
 	// waits is what the job waits for.
 	waits string
 }
@@ -56,7 +57,7 @@ func newPass(o Observed) *pass {
 	}
 	for i := range o.Job.Roles {
 		role := &o.Job.Roles[i]
-		for index := range o.Job.Size(*role) {
+		for index := range min(o.Job.Size(*role), MaxReplicas) {
 			r := replica{Replica: Replica{role.Name, index}, role: role}
 			if r.pod = pods[r.Replica]; r.pod != nil {
 				r.evidence = readPod(r.pod, r.Replica, role.Container)

@@ -2,7 +2,9 @@ package job
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -16,8 +18,10 @@ type evidence struct {
 	started, running bool
 	// ready: it runs, and the pod's readiness probes agree.
 	ready bool
-	// succeeded: the training container exited with 0.
+	// succeeded: the training container exited with 0, and not because its pod was disrupted.
 	succeeded bool
+	// runFrom and runTo are the start and the end of the training container's last run; runTo is zero while it runs.
+	runFrom, runTo time.Time
 	// failure is how the pod ended for good, nil if it did not end badly.
 	failure *Failure
 	// inPlace is the number of failures after which the kubelet restarted the container; lastInPlace is the newest.
@@ -35,6 +39,7 @@ func readPod(pod *corev1.Pod, r Replica, container string) evidence {
 			main.RestartCount > 0 || pod.Status.Phase == corev1.PodSucceeded,
 	}
 	e.ready = e.running && isReady(pod)
+	e.runFrom, e.runTo = lastRun(main)
 	e.inPlace, e.lastInPlace = failuresInPlace(pod, r, main)
 	if endedWell(pod, main) {
 		e.succeeded = true
@@ -48,6 +53,19 @@ func readPod(pod *corev1.Pod, r Replica, container string) evidence {
 		e.waiting = waitsFor(pod, container)
 	}
 	return e
+}
+
+// lastRun is when the container last started, and when that run ended; zero where it has not.
+func lastRun(c corev1.ContainerStatus) (from, to time.Time) {
+	if c.State.Running != nil {
+		return c.State.Running.StartedAt.Time, time.Time{}
+	}
+	for _, end := range []*corev1.ContainerStateTerminated{c.State.Terminated, c.LastTerminationState.Terminated} {
+		if end != nil {
+			return end.StartedAt.Time, end.FinishedAt.Time
+		}
+	}
+	return time.Time{}, time.Time{}
 }
 
 func isReady(pod *corev1.Pod) bool {
@@ -79,14 +97,18 @@ func TrainingContainer(spec corev1.PodSpec, name string) string {
 	return name
 }
 
-// endedWell reports whether the training exited with 0. Under restartPolicy Always the kubelet has usually started the
+// endedWell reports whether the training exited with 0 in a pod that was left alone: a training that saves a checkpoint and
+// exits with 0 when it is evicted, shut down or deleted is not finished. Under restartPolicy Always the kubelet has usually started the
 // container again by the time we look, so there its last end counts too.
 func endedWell(pod *corev1.Pod, main corev1.ContainerStatus) bool {
 	end := main.State.Terminated
 	if end == nil && pod.Spec.RestartPolicy == corev1.RestartPolicyAlways {
 		end = main.LastTerminationState.Terminated
 	}
-	return end != nil && end.ExitCode == 0 || end == nil && pod.Status.Phase == corev1.PodSucceeded
+	if end == nil {
+		return pod.Status.Phase == corev1.PodSucceeded
+	}
+	return end.ExitCode == 0 && !disrupted(pod, end)
 }
 
 // failuresInPlace counts how often the training or an init container ended badly and was, or is about to be, restarted
@@ -121,7 +143,7 @@ func failuresInPlace(pod *corev1.Pod, r Replica, main corev1.ContainerStatus) (i
 		return n, nil
 	}
 	class := Application
-	if last.Reason == reasonUnknown {
+	if slices.Contains(lostWithNode, last.Reason) {
 		class = Disruption
 	}
 	return n, newFailure(pod, r, class, last)

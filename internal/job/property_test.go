@@ -119,7 +119,7 @@ func (h *history) namesake() {
 func (h *history) step() {
 	actions := []string{
 		"reconcile", "reconcile", "reconcile", "reconcile", "rest", "start", "start", "start all", "start all", "exit", "exit", "exit", "again",
-		"evict", "delete", "vanish", "vanish twice", "fail and recover", "fail and recover", "gone", "gone all", "node", "tick", "tick", "suspend", "scale", "scale", "down and up", "autoscale", "bounds", "limit", "quota", "foreign leave", "crash",
+		"evict", "exceed", "refuse", "refuse", "reboot", "shut down", "delete", "vanish", "vanish twice", "fail and recover", "fail and recover", "gone", "gone all", "node", "break node", "mend node", "tick", "tick", "suspend", "scale", "scale", "down and up", "autoscale", "bounds", "limit", "quota", "foreign leave", "crash",
 	}
 	switch action := rapid.SampledFrom(actions).Draw(h.T, "action"); action {
 	case "reconcile":
@@ -165,6 +165,10 @@ func (h *history) step() {
 		h.quota = rapid.IntRange(-1, 3).Draw(h.T, "quota")
 	case "crash":
 		h.crash()
+	case "break node":
+		h.breakNode(rapid.SampledFrom([]string{"n1", "n2", "n3"}).Draw(h.T, "node"))
+	case "mend node":
+		clear(h.broken)
 	case "node":
 		h.loseNode(rapid.SampledFrom([]string{"n1", "n2", "n3"}).Draw(h.T, "node"))
 	case "foreign leave":
@@ -246,33 +250,60 @@ func (h *history) toPod(action string) {
 	}
 	name := rapid.SampledFrom(slices.Sorted(maps.Keys(h.pods))).Draw(h.T, "pod")
 	pod := h.pods[name]
-	running := pod.Spec.NodeName != "" && h.main(pod).State.Running != nil && !h.deadNodes[pod.Spec.NodeName]
+	running := pod.Spec.NodeName != "" && h.main(pod).State.Running != nil && h.deadNodes[pod.Spec.NodeName] == ""
 	switch {
 	case action == "start" && pod.Spec.NodeName == "":
 		h.start(pod, rapid.SampledFrom([]string{"n1", "n2", "n3", "n4"}).Draw(h.T, "node"))
 	case action == "exit" && running:
 		h.exitPod(pod, rapid.SampledFrom([]int32{0, 0, 1, 137, 143}).Draw(h.T, "code"))
-	case action == "again" && h.main(pod).State.Waiting != nil && pod.DeletionTimestamp == nil && !h.deadNodes[pod.Spec.NodeName]:
+	case action == "again" && h.main(pod).State.Waiting != nil && pod.DeletionTimestamp == nil && h.deadNodes[pod.Spec.NodeName] == "":
 		h.again(pod)
-	case action == "evict" && running && pod.DeletionTimestamp == nil:
-		h.mark(pod, truthFailed, "evicted")
-		h.oracle.harm(pod, Disruption)
-		h.evict(pod)
+	case action == "refuse" && pod.Spec.NodeName == "":
+		h.mark(pod, truthFailed, "refused")
+		h.refusePod(pod, rapid.SampledFrom([]string{"n1", "n2", "n3", "n4"}).Draw(h.T, "node"))
+	case running && pod.DeletionTimestamp == nil && (action == "evict" || action == "exceed" || action == "reboot" || action == "shut down"):
+		h.fromNode(pod, action)
 	case action == "delete" || action == "vanish":
 		h.now = h.now.Add(time.Second) // within one second, cause and effect cannot be told apart
 		h.oracle.harm(pod, Disruption)
 		h.watch = nil
 		h.deletePod(pod.Name, pod.UID, action == "vanish")
 		h.watch = h.oracle
-	case action == "gone" && pod.DeletionTimestamp != nil && !h.deadNodes[pod.Spec.NodeName]:
+	case action == "gone" && pod.DeletionTimestamp != nil && h.stops(pod.Spec.NodeName):
 		h.gone(pod)
 	}
 }
 
+// fromNode does to a pod what its kubelet may do. A training that saves a checkpoint when it is asked to end exits with 0, and
+// is not done for that.
+func (h *history) fromNode(pod *corev1.Pod, action string) {
+	code := rapid.SampledFrom([]int32{0, 137, 143}).Draw(h.T, "code")
+	if action == "reboot" && pod.Spec.RestartPolicy != corev1.RestartPolicyNever {
+		return // the kubelet would restart the container in place
+	}
+	if action == "exceed" {
+		h.mark(pod, truthFailed, "137")
+		h.oracle.harm(pod, Application)
+		h.exceed(pod, code)
+		return
+	}
+	h.mark(pod, truthFailed, "evicted")
+	h.oracle.harm(pod, Disruption)
+	switch action {
+	case "evict":
+		h.evict(pod, code)
+	case "shut down":
+		h.shutDown(pod, code)
+	default:
+		h.reboot(pod)
+	}
+}
+
 // exitPod ends the training with a code and notes the truth about it. What ends while its pod is being deleted was ended
-// by that.
+// by that, whatever its code.
 func (h *history) exitPod(pod *corev1.Pod, code int32) {
 	switch {
+	case code == 0 && pod.DeletionTimestamp != nil:
 	case code == 0:
 		h.mark(pod, truthDone, "yes")
 		h.oracle.done(pod)
@@ -322,7 +353,18 @@ func (h *history) mark(pod *corev1.Pod, key, value string) {
 
 // loseNode silences a node; five minutes later the control plane marks its pods for deletion.
 func (h *history) loseNode(node string) {
-	h.deadNodes[node] = true
+	h.deadNodes[node] = rapid.SampledFrom([]NodeState{NodeUnreachable, NodeOutOfService, NodeGone}).Draw(h.T, "state")
+	h.taint(node)
+}
+
+// breakNode lets a kubelet report that its node is not ready: it can stop nothing, and what runs there goes on.
+func (h *history) breakNode(node string) {
+	h.broken[node] = true
+	h.taint(node)
+}
+
+// taint is the control plane's deletion of the pods of a node that is not ready, five minutes later.
+func (h *history) taint(node string) {
 	h.now = h.now.Add(5 * time.Minute)
 	for _, name := range slices.Sorted(maps.Keys(h.pods)) {
 		if pod := h.pods[name]; pod.Spec.NodeName == node && !isOver(pod) {
@@ -352,6 +394,7 @@ func (h *history) foreignLeave() {
 // moment it asked for to the next. Then the job must be where it should be.
 func (h *history) quiet() {
 	h.quota = -1
+	clear(h.broken)
 	h.foreignLeave()
 	for range 60 {
 		h.stopTerminating()
@@ -376,7 +419,7 @@ func (h *history) stopTerminating() bool {
 	h.catchUp()
 	any := false
 	for _, name := range slices.Sorted(maps.Keys(h.pods)) {
-		if pod := h.pods[name]; pod.DeletionTimestamp != nil && !h.deadNodes[pod.Spec.NodeName] {
+		if pod := h.pods[name]; pod.DeletionTimestamp != nil && h.stops(pod.Spec.NodeName) {
 			h.gone(pod)
 			any = true
 		}
@@ -387,7 +430,7 @@ func (h *history) stopTerminating() bool {
 func (h *history) requeueAt() time.Time {
 	o := h.observe(0)
 	d := Decide(o)
-	for d.Ask.Pods || len(d.Ask.Nodes) > 0 {
+	for d.Asks() {
 		o = h.answer(o, d.Ask)
 		d = Decide(o)
 	}
@@ -438,7 +481,7 @@ func (h *history) checkScaler() {
 	has := h.scaler()
 	wants := autoscaler(h.job.Children) != nil && !h.status.Finished() && !h.job.Policy.Suspend && h.status.Finishing.IsZero()
 	switch {
-	case wants && has == nil && h.refusal != nil: // it is created when what was refused is tried again
+	case wants && has == nil && h.rejection != nil: // it is created when what was refused is tried again
 	case wants != (has != nil):
 		h.Fatalf("4: wants an autoscaler: %v, has one: %v", wants, has != nil)
 	case wants && (has.Spec.MaxReplicas != h.job.Elastic.Max || *has.Spec.MinReplicas != h.job.Elastic.Min):

@@ -33,21 +33,45 @@ func (p *pass) findIncidents() {
 				p.addIncident(r, r.lastInPlace, n)
 			}
 			if r.failure != nil && !p.done(r.Replica) {
-				p.addIncident(r, r.failure, 0)
+				p.addIncident(r, p.asSeen(r), 0)
 			}
 		case p.done(r.Replica):
 		case contains(p.next().role(r.Role).Started, r.Index):
 			p.addIncident(r, vanished(p.Job, r.Replica), 0)
 		}
 	}
+	p.incidents, p.refusals = partition(p.incidents)
 	p.incidents = p.withoutUndecided(p.incidents)
 	if due := p.judgeAfter(); p.Now.Before(due) {
 		p.incidents = nil
 		p.requeueAt(due)
 	}
-	if len(p.incidents) > 0 && !p.Live {
+	if len(p.incidents)+len(p.refusals) > 0 && !p.Live {
 		p.Ask.Pods = true
 	}
+}
+
+// asSeen is the failure of a replica's pod. One that was seen to train was not refused: a kubelet that restarts checks its pods
+// again, and the status of one that it then refuses shows no trace of what ran.
+func (p *pass) asSeen(r replica) *Failure {
+	if r.failure.Class == Refusal && contains(p.next().role(r.Role).Started, r.Index) {
+		f := *r.failure
+		f.Class = Disruption
+		return &f
+	}
+	return r.failure
+}
+
+// partition separates refusals, which concern one pod alone, from incidents that may concern all.
+func partition(all []incident) (incidents, refusals []incident) {
+	for _, i := range all {
+		if i.Class == Refusal {
+			refusals = append(refusals, i)
+		} else {
+			incidents = append(incidents, i)
+		}
+	}
+	return incidents, refusals
 }
 
 // siblingWait is how long a gang waits for failures of its other members before it judges the first. A kubelet looks at its pods
@@ -75,7 +99,7 @@ func (p *pass) addIncident(r replica, f *Failure, newInPlace int32) {
 		f = &Failure{Replica: r.Replica, Pod: r.pod.Name, Node: r.pod.Spec.NodeName, Class: Application}
 	}
 	i := incident{replica: r, Failure: f, newInPlace: newInPlace, retry: true, charge: f.Class == Application}
-	if newInPlace == 0 {
+	if newInPlace == 0 && f.Class != Refusal {
 		i.retry, i.charge = r.role.RestartPolicy.retries(f)
 	}
 	p.incidents = append(p.incidents, i)
@@ -124,7 +148,7 @@ func (i *incident) likelihood() int {
 	switch {
 	case i.Class == Disruption:
 		return 2
-	case i.Signal != 0 && i.Signal != sigabrt || i.Reason == reasonOOMKilled:
+	case i.Signal != 0 && i.Signal != sigabrt || i.Reason == reasonOOMKilled || i.Reason == reasonEvicted:
 		return 1
 	default:
 		return 0
@@ -136,22 +160,21 @@ func (i *incident) likelihood() int {
 func (p *pass) chargeIncidents() {
 	s := p.next()
 	if i := p.culprit(); i != nil {
-		f := *i.Failure
-		if f.Time.IsZero() {
-			f.Time = ceil(p.Now)
-		}
-		s.LastFailure = &f
+		s.LastFailure = i.Failure.at(p.Now)
 	}
-	s.Retries = p.chargedRetries()
+	retries, disruptions := p.chargedRetries(), p.newDisruptions()
+	s.Retries, s.Disruptions = retries, s.Disruptions+disruptions
 	for _, i := range p.decisive() {
-		if i.Class == Disruption && i.retry {
-			s.Disruptions++
-		}
+		p.countFailure(i.Failure)
+		p.avoid(i.Failure)
 	}
 }
 
 // restartFailed answers the incidents of this pass: by the next attempt, or replica by replica.
 func (p *pass) restartFailed() {
+	for _, i := range p.refusals {
+		p.replaceRefused(i)
+	}
 	if len(p.incidents) == 0 {
 		return
 	}
@@ -167,10 +190,12 @@ func (p *pass) restartFailed() {
 	}
 	if !culprit.retry {
 		p.emit(true, "Lost", "goes on: "+culprit.String()+" and is not replaced"+culprit.lastLine())
+		p.about(culprit.Failure)
 		return
 	}
 	p.count(JobsRestarted)
 	p.reportRestart(why + culprit.lastLine())
+	p.about(culprit.Failure)
 }
 
 // nth says what a restart is charged.
@@ -186,12 +211,25 @@ func (p *pass) nth(i *incident) string {
 }
 
 func (p *pass) restartGang(culprit *incident, why string) {
-	if !culprit.charge {
-		p.nextAttempt(ReasonDisrupted, why)
-		return
+	s := p.next()
+	row := p.inARow(s.InARow, culprit)
+	reason := ReasonDisrupted
+	if culprit.charge {
+		reason = ReasonRestarted
 	}
-	p.nextAttempt(ReasonRestarted, why)
-	p.next().NotBefore = p.earliest(p.next().Retries, culprit.Failure)
+	p.nextAttempt(reason, why)
+	s.InARow, s.NotBefore = row, p.earliest(row, culprit.Failure)
+}
+
+// replaceRefused lets a pod that its node refused be replaced, alone and within the attempt, whatever the restart policy:
+// nothing of it has run.
+func (p *pass) replaceRefused(i incident) {
+	p.next().LastFailure = i.Failure.at(p.Now)
+	p.countFailure(i.Failure)
+	p.handle(i)
+	p.emit(true, "Refused", "replaces a pod: "+i.String()+i.lastLine())
+	p.about(i.Failure)
+	p.avoid(i.Failure)
 }
 
 // nextAttempt raises the number of the attempt. All pods there are belong to an earlier attempt from then on.
@@ -227,29 +265,8 @@ func (p *pass) handle(i incident) {
 		rec.Handled = true
 	}
 	rec.Lost = !i.retry
-	if i.charge {
-		rec.Charged++
-		rec.NotBefore = p.earliest(rec.Charged, i.Failure)
+	if i.retry {
+		rec.InARow = p.inARow(rec.InARow, &i)
+		rec.NotBefore = p.earliest(rec.InARow, i.Failure)
 	}
-}
-
-// earliest is when the nth charged restart may begin, zero if at once. The delay counts from the end of the second of the failure, but
-// from no earlier than siblingWait ago: clocks differ.
-func (p *pass) earliest(n int32, f *Failure) time.Time {
-	delay := restartDelay(n)
-	if delay == 0 {
-		return time.Time{}
-	}
-	since := p.Now
-	if ended := f.Time.Add(time.Second); ended.Before(since) {
-		since = latest(ended, since.Add(-siblingWait))
-	}
-	return ceil(since.Add(delay))
-}
-
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }

@@ -22,7 +22,7 @@ func (policy RestartPolicy) retries(f *Failure) (retry, charge bool) {
 		if f.Class == Disruption {
 			return true, false
 		}
-		retry = f.ExitCode >= 128 || f.Reason == reasonOOMKilled
+		retry = f.ExitCode >= 128 || f.Reason == reasonOOMKilled || f.Reason == reasonEvicted
 		return retry, retry
 	default:
 		return false, false

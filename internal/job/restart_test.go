@@ -13,7 +13,7 @@ func TestTheCulprit(t *testing.T) {
 	aborts := func(w *world, pod string) { w.exit(w.pods[pod], 134, "Error", "") }
 	isKilled := func(w *world, pod string) { w.exit(w.pods[pod], 137, "Error", "") }
 	runsOutOfMemory := func(w *world, pod string) { w.exit(w.pods[pod], 1, "OOMKilled", "") }
-	isEvicted := func(w *world, pod string) { w.evict(w.pods[pod]) }
+	isEvicted := func(w *world, pod string) { w.evict(w.pods[pod], 137) }
 	for _, row := range []struct {
 		sentence       string
 		master, worker happens

@@ -18,7 +18,7 @@ func (p *pass) run() {
 	if p.keepChildren() {
 		p.createPods()
 	}
-	p.delayAfterRefusal()
+	p.delayAfterRejection()
 	p.noteRunning()
 }
 

@@ -29,6 +29,10 @@ type Status struct {
 
 	// NotBefore is the earliest moment at which the present attempt may start.
 	NotBefore time.Time
+	// InARow is the number of restarts of the gang that followed each other quickly; it lengthens the delay of the next.
+	InARow int32
+	// AvoidNodes are the nodes that failed the job, the newest last.
+	AvoidNodes []AvoidedNode
 	// Finishing is the moment since which an elastic job has a worker that succeeded.
 	Finishing time.Time
 	// Records are the replicas of the present attempt that did not simply run.
@@ -61,6 +65,7 @@ const (
 	ReasonBackoffLimit     = "BackoffLimit"     // one failure too many
 	ReasonDeadlineExceeded = "DeadlineExceeded" // active longer than it may
 	ReasonRefused          = "Refused"          // it cannot be run as it is written, or the API server never accepts a child
+	ReasonMaxDisruptions   = "MaxDisruptions"   // one disruption too many
 	ReasonRestarted        = "Restarted"        // a failure, charged
 	ReasonDisrupted        = "Disrupted"        // a failure, not charged
 	ReasonScaled           = "Scaled"           // another number of replicas was asked for
@@ -76,8 +81,8 @@ type Record struct {
 	Failures int32
 	// Handled says that Pod's end is charged: it is not read again, and must be gone before another is created.
 	Handled bool
-	// Charged is the number of charged restarts of this replica by a new pod; it lengthens the restart delay.
-	Charged int32
+	// InARow is the number of replacements of the replica that followed each other quickly; it lengthens the delay of the next.
+	InARow int32
 	// NotBefore is the earliest moment for a new pod.
 	NotBefore time.Time
 	// Lost says that the replica is not replaced: its restart policy forbids it and the elastic job lives on without.
@@ -95,6 +100,7 @@ func (s Status) clone() Status {
 	}
 	s.Attempts = slices.Clone(s.Attempts)
 	s.Records = slices.Clone(s.Records)
+	s.AvoidNodes = slices.Clone(s.AvoidNodes)
 	return s
 }
 

@@ -95,8 +95,9 @@ func (s *player) happens(words []string) error {
 		lag, _ := strconv.Atoi(args[0])
 		s.behind = true
 		s.crash()
-		d, _ := s.reconcile(chaos{lag: lag})
-		s.print(d)
+		if d, finished := s.reconcile(chaos{lag: lag}); finished { // not if its status was too old to be written
+			s.print(d)
+		}
 	case "edit":
 		var err error
 		s.edit(func(j *Job) {
@@ -161,7 +162,7 @@ func (s *player) toPods(verb string, args []string) error {
 			s.start(pod, "node-"+pod.Labels[naming.LabelReplicaIndex])
 		}
 	case "stop":
-		for _, pod := range s.those(args, func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil && !s.deadNodes[p.Spec.NodeName] }) {
+		for _, pod := range s.those(args, func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil && s.stops(p.Spec.NodeName) }) {
 			s.gone(pod)
 		}
 	case "exit":
@@ -186,12 +187,21 @@ func (s *player) toPod(verb string, pods []*corev1.Pod) error {
 	case "oom":
 		s.exit(pod, 137, "OOMKilled", "")
 	case "reboot": // its node was away for a moment, and knows nothing of its containers
-		s.exit(pod, 137, reasonUnknown, "the local cluster stopped while the container ran")
+		s.exit(pod, 137, "ContainerStatusUnknown", "the local cluster stopped while the container ran")
 		if pod.Spec.RestartPolicy != corev1.RestartPolicyNever {
 			s.again(pod)
 		}
 	case "evict":
-		s.evict(pod)
+		s.evict(pod, 137)
+	case "drain": // the training saves a checkpoint and exits with 0, because it is asked to end
+		s.deletePod(pod.Name, pod.UID, false)
+		s.exit(pod, 0, "Completed", "")
+	case "shutdown": // likewise, with its node
+		s.shutDown(pod, 0)
+	case "exceed":
+		s.exceed(pod, 137)
+	case "refuse":
+		s.refusePod(pod, "node-"+pod.Labels[naming.LabelReplicaIndex])
 	case "delete":
 		s.deletePod(pod.Name, pod.UID, false)
 	case "vanish":
@@ -236,7 +246,7 @@ func (s *player) createForeign(kind, name string) {
 
 // nodeLost is what the control plane does five minutes after a node went silent.
 func (s *player) nodeLost(node string) {
-	s.deadNodes[node] = true
+	s.deadNodes[node] = NodeUnreachable
 	for _, pod := range s.those(nil, func(p *corev1.Pod) bool { return p.Spec.NodeName == node }) {
 		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
 			Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "DeletionByTaintManager", LastTransitionTime: metav1.NewTime(s.now),
@@ -254,7 +264,7 @@ func (s *player) after(duration string) error {
 	until := s.now.Add(length)
 	for !s.asleep {
 		d := Decide(s.observe(0))
-		if d.Ask.Pods || len(d.Ask.Nodes) > 0 {
+		if d.Asks() {
 			d = Decide(s.answer(s.observe(0), d.Ask))
 		}
 		if d.RequeueAt.IsZero() || d.RequeueAt.After(until) || s.jobGone {

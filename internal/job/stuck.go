@@ -10,8 +10,8 @@ import (
 // stuckPodWait is how long a pod may be terminating after its grace period before its node is looked at.
 const stuckPodWait = 60 * time.Second
 
-// forceDeleteStuck removes terminating pods whose node is gone or unreachable, so that no kubelet will ever remove them. On a
-// healthy node a pod is left to its kubelet, however long that takes: two pods of one replica must not run at once.
+// forceDeleteStuck removes terminating pods whose node is gone, out of service or unreachable, so that no kubelet will remove them. While
+// the kubelet reports, a pod is left to its kubelet, however long that takes: two pods of one replica must not run at once.
 func (p *pass) forceDeleteStuck() {
 	for _, pod := range p.allPods() {
 		if pod.DeletionTimestamp == nil || pod.Spec.NodeName == "" || forced(pod) {
@@ -28,8 +28,8 @@ func (p *pass) forceDeleteStuck() {
 			if !slices.Contains(p.Ask.Nodes, node) {
 				p.Ask.Nodes = append(p.Ask.Nodes, node)
 			}
-		case state == NodeGone || state == NodeUnreachable:
-			p.DeletePods = append(p.DeletePods, Deletion{Pod: pod, Force: true, Why: "its node " + node + " is " + string(state)})
+		case state == NodeGone || state == NodeOutOfService || state == NodeUnreachable:
+			p.DeletePods = append(p.DeletePods, Deletion{Pod: pod, Force: true, NodeState: state, Why: "its node " + node + " is " + string(state)})
 		default:
 			p.wait("pod %s is terminating on node %s for longer than its grace period", pod.Name, node)
 			p.requeueAt(p.Now.Add(stuckPodWait))

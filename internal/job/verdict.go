@@ -18,10 +18,11 @@ type verdict struct {
 //  4. the active deadline has passed
 //  5. a failure that may not be retried
 //  6. more retries than the backoff limit allows
-//  7. a job that cannot be run as it is written, or a child that the API server refuses for good
+//  7. more disruptions than the user allows
+//  8. a job that cannot be run as it is written, or a child that the API server refuses for good
 func (p *pass) verdict() *verdict {
 	for _, rule := range []func() *verdict{
-		p.succeeded, p.deadlineExceeded, p.notRetryable, p.backoffLimitExceeded, p.invalidJob, p.childRefused,
+		p.succeeded, p.deadlineExceeded, p.notRetryable, p.backoffLimitExceeded, p.disruptionsExceeded, p.invalidJob, p.childRefused,
 	} {
 		if v := rule(); v != nil {
 			return v
@@ -33,7 +34,7 @@ func (p *pass) verdict() *verdict {
 // end gives the verdict: condition, completion time, event and metric together, once.
 func (p *pass) end(v verdict) {
 	s := p.next()
-	if v.reason == ReasonFailed || v.reason == ReasonBackoffLimit {
+	if v.reason == ReasonFailed || v.reason == ReasonBackoffLimit || v.reason == ReasonMaxDisruptions {
 		p.chargeIncidents()
 	}
 	s.CompletionTime = ceil(p.Now)

@@ -3,6 +3,7 @@ package job
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,16 +34,20 @@ type world struct {
 	// history is what a cache may still show: the pods after each change.
 	history []map[string]*corev1.Pod
 	jobs    []Job // the job's spec at each version
+	// statuses are its statuses at each version.
+	statuses []Status
 	// How the API server is minded.
 	quota     int // pods at most, -1 for no limit
 	invalid   string
-	deadNodes map[string]bool
-	behind    bool // new processes may begin with an old list of pods
+	deadNodes map[string]NodeState // kubelets that run nothing any more
+	broken    map[string]bool      // nodes whose kubelets report, but can stop nothing
+	behind    bool                 // new processes may begin with an old list of pods
 
 	// What the controller holds. A new process starts with neither.
-	seen    int // it does not look behind this point of the history
-	seenJob int
-	refusal *Refusal
+	seen      int // it does not look behind this point of the history
+	seenJob   int
+	fresh     bool
+	rejection *Rejection
 
 	// watch is called with everything the controller does; the properties listen there.
 	watch listener
@@ -68,8 +73,8 @@ type chaos struct {
 var epoch = time.Date(2026, 11, 15, 8, 0, 0, 0, time.UTC)
 
 func newWorld(j Job) *world {
-	w := &world{now: epoch, job: j, pods: map[string]*corev1.Pod{}, children: map[string]Child{}, quota: -1, deadNodes: map[string]bool{}}
-	w.jobs = []Job{j}
+	w := &world{now: epoch, job: j, pods: map[string]*corev1.Pod{}, children: map[string]Child{}, quota: -1, deadNodes: map[string]NodeState{}, broken: map[string]bool{}}
+	w.jobs, w.statuses = []Job{j}, []Status{{}}
 	w.changed()
 	return w
 }
@@ -87,17 +92,25 @@ func (w *world) edit(change func(*Job)) {
 	w.job.Roles = slices.Clone(w.job.Roles)
 	change(&w.job)
 	w.job.Generation++
+	w.newVersion()
+}
+
+// newVersion is a change of the job object.
+func (w *world) newVersion() {
 	w.version++
-	w.jobs = append(w.jobs, w.job)
+	w.jobs, w.statuses = append(w.jobs, w.job), append(w.statuses, w.status.clone())
 }
 
 func (w *world) observe(lag int) Observed {
 	at := max(w.seen, len(w.history)-1-lag)
 	w.seen = at
 	w.seenJob = max(w.seenJob, w.version-lag)
-	j := w.jobs[w.seenJob]
+	j, status := w.jobs[w.seenJob], w.statuses[w.seenJob]
+	if w.seenJob == w.version {
+		status = w.status
+	}
 	return Observed{
-		Now: w.now, Job: j, Status: w.status.clone(), Pods: sorted(w.history[at]), Children: w.observedChildren(j), Refusal: w.refusal,
+		Now: w.now, Job: j, Status: status.clone(), Fresh: w.fresh, Pods: sorted(w.history[at]), Children: w.observedChildren(j), Rejection: w.rejection,
 	}
 }
 
@@ -141,9 +154,8 @@ func (w *world) reconcile(c chaos) (Decision, bool) {
 		return Decision{}, true
 	}
 	o := w.observe(c.lag)
-	version := w.seenJob
 	d := Decide(o)
-	for d.Ask.Pods || len(d.Ask.Nodes) > 0 {
+	for d.Asks() {
 		if w.watch != nil {
 			w.watch.decided(o, d)
 		}
@@ -156,7 +168,7 @@ func (w *world) reconcile(c chaos) (Decision, bool) {
 	if c.conflict {
 		w.edit(func(*Job) {})
 	}
-	calls := 0
+	version, calls := w.seenJob, 0
 	// call carries a request out, unless the process dies there. It returns whether the reply arrived.
 	call := func(request func()) bool {
 		calls++
@@ -176,6 +188,10 @@ func (w *world) reconcile(c chaos) (Decision, bool) {
 }
 
 func (w *world) answer(o Observed, ask Ask) Observed {
+	if ask.Job {
+		w.seenJob, w.fresh = w.version, true
+		o.Job, o.Status, o.Fresh = w.job, w.status.clone(), true
+	}
 	if ask.Pods {
 		o.Pods, o.Live = sorted(w.pods), true
 		w.seen = len(w.history) - 1
@@ -184,9 +200,9 @@ func (w *world) answer(o Observed, ask Ask) Observed {
 		o.Nodes = map[string]NodeState{}
 	}
 	for _, node := range ask.Nodes {
-		o.Nodes[node] = NodeHealthy
-		if w.deadNodes[node] {
-			o.Nodes[node] = NodeUnreachable
+		o.Nodes[node] = NodeAlive
+		if state := w.deadNodes[node]; state != "" {
+			o.Nodes[node] = state
 		}
 	}
 	return o
@@ -195,9 +211,9 @@ func (w *world) answer(o Observed, ask Ask) Observed {
 // crash is the end of the controller process. The next one lists everything afresh, unless its list came from an API
 // server that is behind the one its predecessor spoke to.
 func (w *world) crash() {
-	w.refusal, w.seen, w.seenJob = nil, len(w.history)-1, w.version
+	w.rejection, w.seen, w.seenJob, w.fresh = nil, len(w.history)-1, w.version, false
 	if w.behind {
-		w.seen = 0
+		w.seen, w.seenJob = 0, 0
 	}
 }
 
@@ -205,13 +221,14 @@ func (w *world) carryOut(o Observed, d Decision, version int, c chaos, call func
 	if d.Write == WriteNow || d.Write == WriteLater && !c.lazy {
 		accepted := false
 		if !call(func() { accepted = w.writeStatus(version, o, d) }) {
-			w.seenJob = w.version // after a write of unknown outcome the job is read afresh
+			w.seenJob, w.fresh = w.version, true // after a write of unknown outcome the job is read from the API server
 			return false
 		}
 		if !accepted {
+			w.seenJob, w.fresh = w.version, true // after a conflict, too
 			return false
 		}
-	} else if w.watch != nil && d.Write == WriteNothing {
+	} else if w.watch != nil && d.Write == WriteNothing && reflect.DeepEqual(o.Status, w.status) {
 		w.watch.recorded(o, d)
 	}
 	ok := true
@@ -268,9 +285,8 @@ func (w *world) writeStatus(version int, o Observed, d Decision) bool {
 		return false
 	}
 	w.status = d.Status.clone()
-	w.version++
-	w.jobs = append(w.jobs, w.job)
-	w.seenJob = w.version
+	w.newVersion()
+	w.seenJob, w.fresh = w.version, true
 	if w.watch != nil {
 		w.watch.recorded(o, d)
 	}
@@ -314,7 +330,7 @@ func (w *world) createPod(r Replica, attempt int32) bool {
 	}
 	pod := w.newPod(r, attempt, w.job.UID)
 	w.pods[name] = pod
-	w.refusal = nil
+	w.rejection = nil
 	w.changed()
 	if w.watch != nil {
 		w.watch.created(pod)
@@ -324,10 +340,10 @@ func (w *world) createPod(r Replica, attempt int32) bool {
 
 func (w *world) refuse(object, message string, invalid bool) bool {
 	times := int32(1)
-	if w.refusal != nil {
-		times += w.refusal.Times
+	if w.rejection != nil {
+		times += w.rejection.Times
 	}
-	w.refusal = &Refusal{Object: object, Message: message, Invalid: invalid, At: w.now, Times: times}
+	w.rejection = &Rejection{Object: object, Message: message, Invalid: invalid, At: w.now, Times: times}
 	return false
 }
 
@@ -403,14 +419,54 @@ func (w *world) again(pod *corev1.Pod) {
 	w.changed()
 }
 
-func (w *world) evict(pod *corev1.Pod) {
+// end is a container's end at this moment.
+func (w *world) end(code int32, reason string) corev1.ContainerState {
+	return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+		ExitCode: code, Reason: reason, FinishedAt: metav1.NewTime(w.now.Truncate(time.Second)),
+	}}
+}
+
+// exceed is an eviction for the pod's own limit, which ends its training with the code.
+func (w *world) exceed(pod *corev1.Pod, code int32) {
+	pod.Status.Phase, pod.Status.Reason, pod.Status.Message = corev1.PodFailed, "Evicted", "Usage of EmptyDir volume \"scratch\" exceeds the limit \"1Mi\"."
+	w.main(pod).State = w.end(code, "Error")
+	w.changed()
+}
+
+// refusePod is a kubelet that does not take the pod.
+func (w *world) refusePod(pod *corev1.Pod, node string) {
+	pod.Spec.NodeName = node
+	pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, "UnexpectedAdmissionError"
+	pod.Status.Message = "Pod was rejected: no healthy devices present"
+	w.changed()
+}
+
+// reboot is a node that comes back and finds the container of the pod gone.
+func (w *world) reboot(pod *corev1.Pod) {
+	pod.Status.Phase = corev1.PodFailed
+	w.main(pod).State = w.end(255, "Unknown")
+	w.changed()
+}
+
+// shutDown is a node that is shut down in order, and lets the training end with the code.
+func (w *world) shutDown(pod *corev1.Pod, code int32) {
+	pod.Status.Phase, pod.Status.Reason, pod.Status.Message = corev1.PodFailed, "Terminated", "Pod was terminated in response to imminent node shutdown."
+	w.main(pod).State = w.end(code, "Error")
+	w.changed()
+}
+
+// evict is a node that lacks memory, and lets the training end with the code.
+func (w *world) evict(pod *corev1.Pod, code int32) {
 	pod.Status.Phase, pod.Status.Reason, pod.Status.Message = corev1.PodFailed, "Evicted", "The node was low on resource: memory."
-	w.main(pod).State = corev1.ContainerState{}
+	w.main(pod).State = w.end(code, "Error")
 	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
 		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "TerminationByKubelet", LastTransitionTime: metav1.NewTime(w.now.Truncate(time.Second)),
 	})
 	w.changed()
 }
+
+// stops reports whether the kubelet of the node can stop a pod.
+func (w *world) stops(node string) bool { return w.deadNodes[node] == "" && !w.broken[node] }
 
 // gone is the kubelet's word that nothing of a terminating pod runs any more.
 func (w *world) gone(pod *corev1.Pod) {

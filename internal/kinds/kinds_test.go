@@ -164,7 +164,7 @@ func TestVariablesThatEachReplicaHasItsOwnOf(t *testing.T) {
 				for _, role := range m.Job.Roles {
 					first := map[string]string{}
 					for i := range m.Job.Size(role) {
-						env := m.Env(job.Replica{Role: role.Name, Index: i})
+						env := m.Env(job.Replica{Role: role.Name, Index: i}, 0)
 						for _, e := range slices.Concat(env.Everywhere, env.Training) {
 							if value, known := first[e.Name]; known && value != e.Value {
 								found[e.Name] = true
@@ -201,7 +201,8 @@ func roundTrip(t *testing.T, kind Kind, file string) {
 	}
 	want.Roles[0].Started, want.Roles[0].Done = []int32{0, 1, 2, 5, 7, 8}, []int32{3}
 	want.NotBefore, want.Finishing, want.CompletionTime = day, day, day
-	want.Records = []job.Record{{Replica: job.Replica{Role: last, Index: 1}, Pod: "u1", Failures: 2, Handled: true, Charged: 1, NotBefore: day, Lost: true}}
+	want.Records = []job.Record{{Replica: job.Replica{Role: last, Index: 1}, Pod: "u1", Failures: 2, Handled: true, InARow: 1, NotBefore: day, Lost: true}}
+	want.InARow, want.AvoidNodes = 2, []job.AvoidedNode{{Node: "n1", Until: day, Strikes: 1, Why: "OutOfcpu (Refusal)"}}
 	_, obj := object(t, file)
 	kind.Write(obj, m, want)
 	stored, err := yaml.Marshal(obj)

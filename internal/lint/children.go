@@ -27,13 +27,13 @@ type origin func(role, path string, pod *corev1.Pod) (*document.Document, string
 // checkChildren finds which children of a job the API server would refuse, by Kubernetes' own code. The replicas of a role are
 // alike, so it checks only the first.
 func (c *checker) checkChildren(m *manifest.Manifest, of origin) error {
-	if role, found := manifest.TooManyReplicas(m.Job); found {
-		c.warn(c.sizeOf(role.Name), "%d replicas are more than any cluster runs, and what would be made for them is not checked: use at most %d", m.Job.Size(role), manifest.MaxReplicas)
+	if role, found := m.Job.TooManyReplicas(); found {
+		c.warn(c.sizeOf(role.Name), "%d replicas are more than any cluster runs, and what would be made for them is not checked: use at most %d", m.Job.Size(role), job.MaxReplicas)
 		return nil
 	}
 	m.Job.UID = "uid" // only a cluster sets it
 	if slices.ContainsFunc(c.problems, func(p Problem) bool { return p.Severity == Error }) {
-		m.Env = func(job.Replica) manifest.Env { return manifest.Env{} } // the environment is defined only for valid jobs
+		m.Env = func(job.Replica, int32) manifest.Env { return manifest.Env{} } // the environment is defined only for valid jobs
 	}
 	if err := c.checkAutoscaler(m); err != nil {
 		return err

@@ -1,12 +1,15 @@
 package manifest
 
 import (
+	"strconv"
+	"time"
+
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
 	"github.com/trainyard/trainyard/internal/job"
 )
 
-// RestartScope is what the annotations of a job say that a failure restarts, empty where they say nothing that has a meaning.
-func RestartScope(annotations map[string]string) job.Scope {
+// restartScope is what the annotations of a job say that a failure restarts, empty where they say nothing that has a meaning.
+func restartScope(annotations map[string]string) job.Scope {
 	switch scope := job.Scope(annotations[kubeflowv1.AnnotationRestartScope]); scope {
 	case job.ScopeJob, job.ScopeReplica:
 		return scope
@@ -22,4 +25,24 @@ func RestartPolicy(annotations map[string]string) job.RestartPolicy {
 		return policy
 	}
 	return ""
+}
+
+// finishWithin is how long replicas may go on after the job has succeeded where no annotation says so. A rank that writes the
+// last part of a checkpoint needs seconds.
+const finishWithin = 30 * time.Second
+
+// SetFromAnnotations sets what the annotations of a job of any kind say. One without a meaning counts as not there; lint warns of it.
+func SetFromAnnotations(j *job.Job, annotations map[string]string) {
+	j.ScopeOverride = restartScope(annotations)
+	j.AvoidNodes = job.AvoidPrefer
+	if mode := job.AvoidNodes(annotations[kubeflowv1.AnnotationAvoidNodes]); mode == job.AvoidOff {
+		j.AvoidNodes = mode
+	}
+	j.Policy.FinishWithin = finishWithin
+	if d, err := time.ParseDuration(annotations[kubeflowv1.AnnotationFinishWithin]); err == nil && d >= 0 {
+		j.Policy.FinishWithin = d
+	}
+	if n, err := strconv.ParseInt(annotations[kubeflowv1.AnnotationMaxDisruptions], 10, 32); err == nil && n >= 0 {
+		j.Policy.MaxDisruptions = new(int32(n))
+	}
 }

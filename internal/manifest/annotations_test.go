@@ -2,6 +2,9 @@ package manifest
 
 import (
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
 	"github.com/trainyard/trainyard/internal/job"
@@ -21,9 +24,37 @@ func TestWhatAnnotationsSay(t *testing.T) {
 		{"an unknown scope has no effect", map[string]string{kubeflowv1.AnnotationRestartScope: "Node"}, "", ""},
 	} {
 		t.Run(row.sentence, func(t *testing.T) {
-			if policy, scope := RestartPolicy(row.written), RestartScope(row.written); policy != row.policy || scope != row.scope {
+			if policy, scope := RestartPolicy(row.written), restartScope(row.written); policy != row.policy || scope != row.scope {
 				t.Errorf("restart policy %q and scope %q, want %q and %q", policy, scope, row.policy, row.scope)
 			}
 		})
 	}
+}
+
+func TestPoliciesInAnnotations(t *testing.T) {
+	for _, row := range []struct {
+		sentence string
+		written  map[string]string
+		want     job.Job
+	}{
+		{"without annotations", nil, policies(30*time.Second, nil, job.AvoidPrefer)},
+		{"each as written", map[string]string{
+			kubeflowv1.AnnotationFinishWithin: "5m", kubeflowv1.AnnotationMaxDisruptions: "3", kubeflowv1.AnnotationAvoidNodes: "Off",
+		}, policies(5*time.Minute, new(int32(3)), job.AvoidOff)},
+		{"what has no meaning has no effect", map[string]string{
+			kubeflowv1.AnnotationFinishWithin: "-1s", kubeflowv1.AnnotationMaxDisruptions: "many", kubeflowv1.AnnotationAvoidNodes: "Maybe",
+		}, policies(30*time.Second, nil, job.AvoidPrefer)},
+	} {
+		t.Run(row.sentence, func(t *testing.T) {
+			var got job.Job
+			SetFromAnnotations(&got, row.written)
+			if diff := cmp.Diff(row.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func policies(finishWithin time.Duration, maxDisruptions *int32, avoid job.AvoidNodes) job.Job {
+	return job.Job{AvoidNodes: avoid, Policy: job.RunPolicy{FinishWithin: finishWithin, MaxDisruptions: maxDisruptions}}
 }

@@ -23,8 +23,8 @@ type Manifest struct {
 	Owner schema.GroupVersionKind
 	// Templates are the pod templates, by role.
 	Templates map[string]*corev1.PodTemplateSpec
-	// Env is the environment of a replica.
-	Env func(job.Replica) Env
+	// Env is the environment of a replica in an attempt.
+	Env func(r job.Replica, attempt int32) Env
 	// Metrics are those by which an autoscaler sizes the elastic role; none without one.
 	Metrics []autoscalingv2.MetricSpec
 	// IndexKey is a further label and annotation with the index of a pod, empty for none.

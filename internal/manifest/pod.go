@@ -17,8 +17,8 @@ import (
 const EnvAttempt = "TRAINYARD_ATTEMPT"
 
 // Pod is the pod of a replica in an attempt. Its host name is its own name, and with the job's Service as subdomain it is
-// found as <pod>.<job>: torch recognises the host of its store by that name.
-func (m *Manifest) Pod(r job.Replica, attempt int32) *corev1.Pod {
+// found as <pod>.<job>: torch recognises the host of its store by that name. The scheduler prefers other nodes to those to avoid.
+func (m *Manifest) Pod(r job.Replica, attempt int32, avoid ...string) *corev1.Pod {
 	template := m.Templates[r.Role].DeepCopy()
 	name := m.Job.PodName(r)
 	pod := &corev1.Pod{
@@ -48,13 +48,15 @@ func (m *Manifest) Pod(r job.Replica, attempt int32) *corev1.Pod {
 	pod.Spec.RestartPolicy = m.Job.PodRestartPolicy(r)
 	pod.Spec.Hostname, pod.Spec.Subdomain = name, m.Job.Name
 	m.setEnvironment(pod, r, role, attempt)
+	tolerateSilence(&pod.Spec)
+	avoidNodes(&pod.Spec, avoid)
 	return pod
 }
 
 // setEnvironment gives the containers their environment. The termination message of the training container gets the last lines of
 // its log, so that they can be read after the pod is gone.
 func (m *Manifest) setEnvironment(pod *corev1.Pod, r job.Replica, role job.Role, attempt int32) {
-	env := m.Env(r)
+	env := m.Env(r, attempt)
 	training := job.TrainingContainer(pod.Spec, role.Container)
 	for i := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[i]

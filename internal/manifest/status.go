@@ -19,7 +19,7 @@ func ReadStatus(s *kubeflowv1.JobStatus, roles []job.Role) job.Status {
 	out := job.Status{
 		StartTime: when(s.StartTime), CompletionTime: when(s.CompletionTime), ObservedGeneration: s.ObservedGeneration,
 		Attempt: s.Attempt, Retries: s.Retries, Disruptions: s.Disruptions, Message: s.Message, Ready: s.Ready,
-		NotBefore: when(s.NotBefore), Finishing: when(s.FinishingSince), LastFailure: readFailure(s.LastFailure, roles),
+		NotBefore: when(s.NotBefore), InARow: s.RestartsInARow, Finishing: when(s.FinishingSince), LastFailure: readFailure(s.LastFailure, roles),
 	}
 	for _, c := range s.Conditions {
 		out.Conditions = append(out.Conditions, job.Condition{
@@ -40,10 +40,13 @@ func ReadStatus(s *kubeflowv1.JobStatus, roles []job.Role) job.Status {
 			Number: a.Number, Start: when(a.StartTime), End: when(a.EndTime), Reason: a.Reason, Message: a.Why,
 		})
 	}
+	for _, n := range s.AvoidNodes {
+		out.AvoidNodes = append(out.AvoidNodes, job.AvoidedNode{Node: n.Node, Until: n.Until.UTC(), Strikes: n.Strikes, Why: n.Why})
+	}
 	for _, r := range s.Records {
 		out.Records = append(out.Records, job.Record{
 			Replica: job.Replica{Role: string(r.Role), Index: r.Index}, Pod: r.Pod, Failures: r.Failures, Handled: r.Settled,
-			Charged: r.Charged, NotBefore: when(r.NotBefore), Lost: r.Lost,
+			InARow: r.RestartsInARow, NotBefore: when(r.NotBefore), Lost: r.Lost,
 		})
 	}
 	return out
@@ -57,7 +60,7 @@ func WriteStatus(s job.Status, selector func(role string) string) kubeflowv1.Job
 		RunStatus: kubeflowv1.RunStatus{
 			ObservedGeneration: s.ObservedGeneration, Attempt: s.Attempt, Retries: s.Retries, Disruptions: s.Disruptions,
 			Restarts: s.Retries + s.Disruptions, Message: s.Message, Ready: s.Ready, NotBefore: stored(s.NotBefore),
-			FinishingSince: stored(s.Finishing), LastFailure: writeFailure(s.LastFailure),
+			RestartsInARow: s.InARow, FinishingSince: stored(s.Finishing), LastFailure: writeFailure(s.LastFailure),
 		},
 	}
 	for _, c := range s.Conditions {
@@ -81,10 +84,13 @@ func WriteStatus(s job.Status, selector func(role string) string) kubeflowv1.Job
 			Number: a.Number, StartTime: stored(a.Start), EndTime: stored(a.End), Reason: a.Reason, Why: a.Message,
 		})
 	}
+	for _, n := range s.AvoidNodes {
+		out.AvoidNodes = append(out.AvoidNodes, kubeflowv1.AvoidedNode{Node: n.Node, Until: metav1.NewTime(n.Until), Strikes: n.Strikes, Why: n.Why})
+	}
 	for _, r := range s.Records {
 		out.Records = append(out.Records, kubeflowv1.ReplicaRecord{
 			Role: kubeflowv1.ReplicaType(r.Role), Index: r.Index, Pod: r.Pod, Failures: r.Failures, Settled: r.Handled,
-			Charged: r.Charged, NotBefore: stored(r.NotBefore), Lost: r.Lost,
+			RestartsInARow: r.InARow, NotBefore: stored(r.NotBefore), Lost: r.Lost,
 		})
 	}
 	return out

@@ -3,6 +3,9 @@
 package metrics
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/trainyard/trainyard/internal/job"
@@ -14,6 +17,8 @@ var labels = []string{"job_namespace", "framework"}
 // Metrics are the counters and histograms of all jobs. They change only after the status that they count was written.
 type Metrics struct {
 	counters   map[job.MetricName]*prometheus.CounterVec
+	failures   *prometheus.CounterVec // by class and reason
+	forced     *prometheus.CounterVec // by the state of the node
 	histograms map[job.MetricName]*prometheus.HistogramVec
 }
 
@@ -27,13 +32,15 @@ func New(registry prometheus.Registerer) (*Metrics, error) {
 			job.JobsRestarted: counter("training_operator_jobs_restarted_total", "Restarts of jobs, as a whole or of one replica."),
 			job.JobsDeleted:   counter("training_operator_jobs_deleted_total", "Jobs that were deleted at the end of their TTL."),
 		},
+		failures: counter("trainyard_job_failures_total", "Failures of replicas, by their class and reason.", "class", "reason"),
+		forced:   counter("trainyard_pods_force_deleted_total", "Pods removed without their node's word, by the state of the node.", "node_state"),
 		histograms: map[job.MetricName]*prometheus.HistogramVec{
 			job.TimeToRunning:    histogram("trainyard_job_time_to_running_seconds", "From the start of a job until all its replicas run."),
 			job.TimeToRecover:    histogram("trainyard_job_time_to_recover_seconds", "From a failure until all replicas run again."),
 			job.DeadlineLateness: histogram("trainyard_job_deadline_lateness_seconds", "How late an active deadline was acted on."),
 		},
 	}
-	for _, c := range m.counters {
+	for _, c := range append(slices.Collect(maps.Values(m.counters)), m.failures, m.forced) {
 		if err := registry.Register(c); err != nil {
 			return nil, err
 		}
@@ -52,14 +59,20 @@ func (m *Metrics) Record(namespace, framework string, recorded ...job.Metric) {
 		if c, ok := m.counters[metric.Name]; ok {
 			c.WithLabelValues(namespace, framework).Inc()
 		}
+		switch metric.Name {
+		case job.Failures:
+			m.failures.WithLabelValues(namespace, framework, string(metric.Class), metric.Reason).Inc()
+		case job.PodsForceDeleted:
+			m.forced.WithLabelValues(namespace, framework, metric.Reason).Inc()
+		}
 		if h, ok := m.histograms[metric.Name]; ok {
 			h.WithLabelValues(namespace, framework).Observe(metric.Seconds)
 		}
 	}
 }
 
-func counter(name, help string) *prometheus.CounterVec {
-	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+func counter(name, help string, further ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, slices.Concat(labels, further))
 }
 
 func histogram(name, help string) *prometheus.HistogramVec {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/internal/job"
-	"github.com/trainyard/trainyard/internal/manifest"
 )
 
 // Script is what happens to a job, one sentence for each event.
@@ -178,7 +177,7 @@ func (s Script) Check(j job.Job) error {
 			if !slices.Contains(roleNames(j), h.Who) {
 				return fmt.Errorf("%s has no %s: its roles are %s", j.Name, h.Who, strings.Join(roleNames(j), ", "))
 			}
-			low, high := int32(0), int32(manifest.MaxReplicas)
+			low, high := int32(0), int32(job.MaxReplicas)
 			if e := j.Elastic; e != nil && strings.EqualFold(h.Who, e.Role) {
 				low, high = e.Min, e.Max
 			}

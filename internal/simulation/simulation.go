@@ -205,7 +205,7 @@ func (w *world) reconcile() error {
 }
 
 func (w *world) decide() job.Decision {
-	o := job.Observed{Now: w.now, Job: w.manifest.Job, Status: w.status, Live: true}
+	o := job.Observed{Now: w.now, Job: w.manifest.Job, Status: w.status, Live: true, Fresh: true}
 	o.Pods = sorted(w.pods, (*corev1.Pod).DeepCopy)
 	o.Children = sorted(w.children, func(c job.Child) job.Child { return c })
 	d := job.Decide(o)
@@ -215,7 +215,7 @@ func (w *world) decide() job.Decision {
 		}
 		o.Nodes = map[string]job.NodeState{}
 		for _, node := range d.Ask.Nodes {
-			o.Nodes[node] = job.NodeHealthy
+			o.Nodes[node] = job.NodeAlive
 		}
 		d = job.Decide(o)
 	}

@@ -7,6 +7,13 @@ const (
 	// AnnotationRestartPolicy on a job overrides the restart policy of every role: Never, OnFailure, Always or ExitCode. It is for
 	// jobs created by a tool that has no field for it, such as Flyte's Elastic.
 	AnnotationRestartPolicy = "trainyard.dev/restart-policy"
+	// AnnotationMaxDisruptions on a job is how many disruptions it survives: a number from 0. Without it any number.
+	AnnotationMaxDisruptions = "trainyard.dev/max-disruptions"
+	// AnnotationFinishWithin on a job is how long Workers that still train may go on when the Master has succeeded: a duration such
+	// as 90s or 5m. Without it 30s.
+	AnnotationFinishWithin = "trainyard.dev/finish-within"
+	// AnnotationAvoidNodes on a job says how pods are kept from nodes that failed it: Prefer (other nodes; the default) or Off.
+	AnnotationAvoidNodes = "trainyard.dev/avoid-nodes"
 )
 
 // Controllers that runPolicy.managedBy may name.

@@ -92,12 +92,14 @@ type ElasticPolicy struct {
 	// minReplicas is the smallest number of Workers the job can run with. Defaults to the Worker replicas, or to maxReplicas if that is
 	// less.
 	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10000
 	// +optional
 	MinReplicas *int32 `json:"minReplicas,omitempty"`
 
 	// maxReplicas is the largest number of Workers an autoscaler may ask for. Defaults to the Worker replicas, or to minReplicas if that
 	// is more.
 	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10000
 	// +optional
 	MaxReplicas *int32 `json:"maxReplicas,omitempty"`
 

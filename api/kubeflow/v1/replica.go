@@ -28,6 +28,7 @@ type ReplicaSpec struct {
 	// replicas is how many pods of this role run. Defaults to 1; 0 means that the job has no such role. It may be changed while the
 	// job runs, which scales it.
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=10000
 	// +optional
 	Replicas *int32 `json:"replicas,omitempty"`
 

@@ -77,6 +77,15 @@ type RunStatus struct {
 	// +optional
 	NotBefore *metav1.Time `json:"notBefore,omitempty"`
 
+	// restartsInARow is how many restarts of the whole job followed each other quickly. Each makes the next wait longer; ten minutes
+	// of training reset it.
+	// +optional
+	RestartsInARow int32 `json:"restartsInARow,omitempty"`
+
+	// avoidNodes are the nodes that failed the job: they refused a pod of it, or were lost. New pods prefer other nodes.
+	// +optional
+	AvoidNodes []AvoidedNode `json:"avoidNodes,omitempty"`
+
 	// finishingSince is when the first Worker of an elastic job succeeded. From then on nothing is restarted or added.
 	// +optional
 	FinishingSince *metav1.Time `json:"finishingSince,omitempty"`
@@ -124,7 +133,7 @@ type ReplicaStatus struct {
 }
 
 // FailureClass says whose fault a failure was.
-// +kubebuilder:validation:Enum=Application;Disruption
+// +kubebuilder:validation:Enum=Application;Disruption;Refusal
 type FailureClass string
 
 const (
@@ -132,6 +141,8 @@ const (
 	FailureApplication FailureClass = "Application"
 	// FailureDisruption is a pod that was evicted, preempted, deleted by somebody or lost with its node.
 	FailureDisruption FailureClass = "Disruption"
+	// FailureRefusal is a pod that its node refused before any container ran. It is replaced alone and not charged.
+	FailureRefusal FailureClass = "Refusal"
 )
 
 // ReplicaFailure describes the failure of a replica.
@@ -195,6 +206,23 @@ type Attempt struct {
 	Why string `json:"why,omitempty"`
 }
 
+// AvoidedNode is a node that failed a job.
+type AvoidedNode struct {
+	// node is the name of the node.
+	Node string `json:"node"`
+
+	// until is when the node is forgiven: an hour after the first time it failed the job, a day after each further time.
+	Until metav1.Time `json:"until"`
+
+	// strikes is how often the node failed the job.
+	// +optional
+	Strikes int32 `json:"strikes,omitempty"`
+
+	// why is how the node failed the job the last time.
+	// +optional
+	Why string `json:"why,omitempty"`
+}
+
 // ReplicaRecord is what the engine must remember about one replica, so that it counts each of its failures exactly once.
 type ReplicaRecord struct {
 	// role is the role of the replica.
@@ -215,9 +243,10 @@ type ReplicaRecord struct {
 	// +optional
 	Settled bool `json:"settled,omitempty"`
 
-	// charged is how many replacements of this replica were charged to backoffLimit. Each makes the next wait longer.
+	// restartsInARow is how many replacements of this replica followed each other quickly. Each makes the next wait longer; ten
+	// minutes of training reset it.
 	// +optional
-	Charged int32 `json:"charged,omitempty"`
+	RestartsInARow int32 `json:"restartsInARow,omitempty"`
 
 	// notBefore is the earliest moment for a new pod. Unset means at once.
 	// +optional

@@ -10,6 +10,7 @@ import (
 type MLPolicy struct {
 	// numNodes is how many pods train, if the job does not set it. Defaults to 1.
 	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10000
 	// +optional
 	NumNodes *int32 `json:"numNodes,omitempty"`
 
@@ -63,11 +64,13 @@ type TorchElasticPolicy struct {
 
 	// minNodes is the lower limit for the number of nodes to which the training job can scale down. Defaults to 1.
 	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10000
 	// +optional
 	MinNodes *int32 `json:"minNodes,omitempty"`
 
 	// maxNodes is the upper limit for the number of nodes to which the training job can scale up. Defaults to minNodes.
 	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10000
 	// +optional
 	MaxNodes *int32 `json:"maxNodes,omitempty"`
 

@@ -40,6 +40,7 @@ type Trainer struct {
 	// numNodes is how many pods train. Unset means the runtime's number. In an elastic job it is the current number, between minNodes
 	// and maxNodes, which an autoscaler or kubectl scale changes; in any other job a change restarts all pods.
 	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10000
 	// +optional
 	NumNodes *int32 `json:"numNodes,omitempty"`
 

@@ -17,8 +17,8 @@ const TrainJobKind = "TrainJob"
 // +kubebuilder:printcolumn:name="Restarts",type=integer,JSONPath=`.status.restarts`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.message`,priority=1
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",fieldPath=".metadata.name",message="the job's Service has the same name, so use lower-case letters, digits and '-', a letter first and no '-' last"
-// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 56",fieldPath=".metadata.name",message="pods are named <name>-<step>-<index> and have at most 63 characters: use a shorter name (40 characters fit the usual steps)"
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",optionalOldSelf=true,fieldPath=".metadata.name",message="the job's Service has the same name, so use lower-case letters, digits and '-', a letter first and no '-' last"
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || size(self.metadata.name) <= 56",optionalOldSelf=true,fieldPath=".metadata.name",message="pods are named <name>-<step>-<index> and have at most 63 characters: use a shorter name (40 characters fit the usual steps)"
 type TrainJob struct {
 	metav1.TypeMeta `json:",inline"`
 

@@ -33,8 +33,8 @@ type Kind struct {
 	PerReplica []string
 	// Complete changes what is different in a job because of the kind's own fields: success, scope, elasticity. It may be nil.
 	Complete func(*manifest.Manifest, kubeflowv1.Job)
-	// Environment is the environment of a replica.
-	Environment func(*manifest.Manifest, kubeflowv1.Job, job.Replica) manifest.Env
+	// Environment is the environment of a replica in an attempt.
+	Environment func(m *manifest.Manifest, obj kubeflowv1.Job, r job.Replica, attempt int32) manifest.Env
 }
 
 // Name is the API kind.
@@ -87,7 +87,7 @@ func (k Kind) Read(obj manifest.Object) *manifest.Manifest {
 	}
 	m.Job.Unsized = m.Autoscaled() && unsized(written, m.Job.Elastic.Role)
 	m.Job.Children = m.Children()
-	m.Env = func(r job.Replica) manifest.Env { return k.Environment(m, defaulted, r) }
+	m.Env = func(r job.Replica, attempt int32) manifest.Env { return k.Environment(m, defaulted, r, attempt) }
 	return m
 }
 
@@ -98,7 +98,7 @@ func (k Kind) common(obj kubeflowv1.Job) *manifest.Manifest {
 	m.Job = job.Job{
 		Kind: k.Name(), Namespace: obj.GetNamespace(), Name: obj.GetName(), UID: obj.GetUID(), Generation: obj.GetGeneration(),
 		Deleting: obj.GetDeletionTimestamp() != nil, Owned: metav1.GetControllerOfNoCopy(obj) != nil,
-		Manager: kubeflowv1.ManagedByTrainingOperator, ScopeOverride: manifest.RestartScope(obj.GetAnnotations()),
+		Manager: kubeflowv1.ManagedByTrainingOperator,
 		Policy: job.RunPolicy{
 			CleanPodPolicy:          job.CleanPodPolicy(*policy.CleanPodPolicy),
 			TTLSecondsAfterFinished: policy.TTLSecondsAfterFinished,
@@ -108,10 +108,11 @@ func (k Kind) common(obj kubeflowv1.Job) *manifest.Manifest {
 			ManagedBy:               policy.ManagedBy,
 		},
 	}
+	manifest.SetFromAnnotations(&m.Job, obj.GetAnnotations())
 	for _, name := range k.Layout.Roles {
 		if spec := (*parts.ReplicaSpecs)[name]; spec != nil {
 			m.Job.Roles = append(m.Job.Roles, job.Role{
-				Name: string(name), Replicas: *spec.Replicas, Container: k.Layout.Container,
+				Name: string(name), Replicas: *spec.Replicas, Container: k.Layout.Container, MayFinish: k.Scope == job.ScopeJob,
 				RestartPolicy: cmp.Or(manifest.RestartPolicy(obj.GetAnnotations()), job.RestartPolicy(spec.RestartPolicy)),
 			})
 			m.Templates[string(name)] = &spec.Template

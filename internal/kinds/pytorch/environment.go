@@ -15,7 +15,7 @@ import (
 
 // environment says where the replicas meet, how many they are and which one this is, in the variables that torch.distributed reads
 // and in those that torchrun reads (PET_*).
-func environment(m *manifest.Manifest, pj *kubeflowv1.PyTorchJob, r job.Replica) manifest.Env {
+func environment(m *manifest.Manifest, pj *kubeflowv1.PyTorchJob, r job.Replica, attempt int32) manifest.Env {
 	var v kubeflow.Variables
 	v.Set("1", "PYTHONUNBUFFERED")
 	if pj.Spec.ElasticPolicy == nil || m.Has(master) {
@@ -27,7 +27,7 @@ func environment(m *manifest.Manifest, pj *kubeflowv1.PyTorchJob, r job.Replica)
 	if pj.Spec.ElasticPolicy == nil {
 		v.SetNumber(m.Total(), "PET_NNODES")
 	} else {
-		rendezvous(&v, m, pj)
+		rendezvous(&v, m, pj, attempt)
 	}
 	return manifest.Env{Everywhere: v}
 }
@@ -52,9 +52,9 @@ func static(v *kubeflow.Variables, m *manifest.Manifest, pj *kubeflowv1.PyTorchJ
 
 // rendezvous is the environment of an elastic Worker. It has the bounds, never the present number: scaling must not change the
 // environment of running Workers.
-func rendezvous(v *kubeflow.Variables, m *manifest.Manifest, pj *kubeflowv1.PyTorchJob) {
+func rendezvous(v *kubeflow.Variables, m *manifest.Manifest, pj *kubeflowv1.PyTorchJob, attempt int32) {
 	e := pj.Spec.ElasticPolicy
-	host, at, backend, id := m.Job.PodName(job.Replica{Role: worker}), port(m, worker), kubeflowv1.RDZVBackendC10D, string(m.Job.UID)
+	host, at, backend, id := m.Job.PodName(job.Replica{Role: worker}), port(m, worker), kubeflowv1.RDZVBackendC10D, torchrun.RendezvousID(m.Job, attempt)
 	if e.RDZVHost != nil && *e.RDZVHost != "" {
 		host = *e.RDZVHost
 	}

@@ -25,8 +25,8 @@ var Kind = kubeflow.Kind{
 	Rendezvous: true,
 	PerReplica: []string{"RANK", "PET_NODE_RANK"},
 	Complete:   func(m *manifest.Manifest, obj kubeflowv1.Job) { elastic(m, obj.(*kubeflowv1.PyTorchJob)) },
-	Environment: func(m *manifest.Manifest, obj kubeflowv1.Job, r job.Replica) manifest.Env {
-		return environment(m, obj.(*kubeflowv1.PyTorchJob), r)
+	Environment: func(m *manifest.Manifest, obj kubeflowv1.Job, r job.Replica, attempt int32) manifest.Env {
+		return environment(m, obj.(*kubeflowv1.PyTorchJob), r, attempt)
 	},
 }
 

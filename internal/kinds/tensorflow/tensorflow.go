@@ -23,7 +23,7 @@ var Kind = kubeflow.Kind{
 	Leaders:    []kubeflowv1.ReplicaType{kubeflowv1.TFChief, kubeflowv1.TFMaster, kubeflowv1.TFWorker},
 	PerReplica: []string{"TF_CONFIG"},
 	Complete:   func(m *manifest.Manifest, obj kubeflowv1.Job) { complete(m, obj.(*kubeflowv1.TFJob)) },
-	Environment: func(m *manifest.Manifest, obj kubeflowv1.Job, r job.Replica) manifest.Env {
+	Environment: func(m *manifest.Manifest, obj kubeflowv1.Job, r job.Replica, _ int32) manifest.Env {
 		return environment(m, obj.(*kubeflowv1.TFJob), r)
 	},
 }

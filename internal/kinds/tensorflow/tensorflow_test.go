@@ -45,7 +45,7 @@ func TestRules(t *testing.T) {
 
 func TestTFConfigIsForTheTrainingContainerAlone(t *testing.T) {
 	m := Kind.Read(aJob(map[kubeflowv1.ReplicaType]int32{"PS": 1, "Worker": 1}, ""))
-	env := m.Env(job.Replica{Role: "Worker"})
+	env := m.Env(job.Replica{Role: "Worker"}, 0)
 	want := `{"cluster":{"ps":["demo-ps-0.demo.team.svc:2222"],"worker":["demo-worker-0.demo.team.svc:2222"]},"task":{"type":"worker","index":0},"environment":"cloud"}`
 	if len(env.Everywhere) != 0 || len(env.Training) != 1 || env.Training[0].Value != want {
 		t.Errorf("%+v", env)
@@ -56,7 +56,7 @@ func TestTFConfigIsForTheTrainingContainerAlone(t *testing.T) {
 func TestHostsInADomainOfTheirOwn(t *testing.T) {
 	t.Setenv("CUSTOM_CLUSTER_DOMAIN", "cluster.example")
 	m := Kind.Read(aJob(map[kubeflowv1.ReplicaType]int32{"Worker": 2}, ""))
-	env := m.Env(job.Replica{Role: "Worker", Index: 1})
+	env := m.Env(job.Replica{Role: "Worker", Index: 1}, 0)
 	want := `{"cluster":{"worker":["demo-worker-0.demo.team.svc.cluster.example:2222","demo-worker-1.demo.team.svc.cluster.example:2222"]},"task":{"type":"worker","index":1},"environment":"cloud"}`
 	if len(env.Training) != 1 || env.Training[0].Value != want {
 		t.Errorf("%+v", env)

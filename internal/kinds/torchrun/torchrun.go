@@ -1,6 +1,12 @@
 // Package torchrun has the settings of torchrun that all kinds which run it share.
 package torchrun
 
+import (
+	"fmt"
+
+	"github.com/trainyard/trainyard/internal/job"
+)
+
 // Our defaults for torchrun. Its own are for jobs of a fixed size: when a worker leaves, and often when one joins, the processes
 // of the others fail on their next collective. Without a restart left torchrun then ends. A new round would also wait half a
 // minute for workers that are not coming.
@@ -8,3 +14,7 @@ const (
 	MaxRestarts     = 30
 	LastCallTimeout = 10 // seconds
 )
+
+// RendezvousID is the name under which the replicas of an attempt meet. It carries the attempt, so that a process that still runs
+// on a node that was cut off cannot join the next.
+func RendezvousID(j job.Job, attempt int32) string { return fmt.Sprintf("%s-%d", j.UID, attempt) }

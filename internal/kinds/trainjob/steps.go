@@ -22,7 +22,7 @@ func setSteps(m *manifest.Manifest, spec *trainer.TrainingRuntimeSpec, tj *train
 		step := &set.ReplicatedJobs[i]
 		role := job.Role{Name: step.Name, Replicas: pods(step), RestartPolicy: job.RestartOnFailure, Container: containerName(step)}
 		if step.Name == training.Name {
-			role.Replicas = nodes(spec, tj)
+			role.Replicas, role.MayFinish = nodes(spec, tj), true
 		}
 		var err error
 		if role.After, err = after(&spec.Template, i, tj); err != nil {

@@ -31,8 +31,8 @@ func torch(m *manifest.Manifest, spec *trainer.TrainingRuntimeSpec, tj *trainer.
 		}
 	}
 	perNode := processes(node, tj)
-	m.Env = func(r job.Replica) manifest.Env {
-		variables := torchVariables(m, spec.MLPolicy, r, perNode)
+	m.Env = func(r job.Replica, attempt int32) manifest.Env {
+		variables := torchVariables(m, spec.MLPolicy, r, attempt, perNode)
 		env := manifest.Env{Named: map[string][]corev1.EnvVar{}}
 		if r.Role == m.Leader.Role {
 			env.Training = variables
@@ -45,7 +45,7 @@ func torch(m *manifest.Manifest, spec *trainer.TrainingRuntimeSpec, tj *trainer.
 	return nil
 }
 
-func torchVariables(m *manifest.Manifest, policy *trainer.MLPolicy, r job.Replica, perNode string) []corev1.EnvVar {
+func torchVariables(m *manifest.Manifest, policy *trainer.MLPolicy, r job.Replica, attempt int32, perNode string) []corev1.EnvVar {
 	host, port := m.Job.PodName(m.Leader), strconv.Itoa(int(trainer.TorchPort))
 	variables := []corev1.EnvVar{{Name: "PET_NPROC_PER_NODE", Value: perNode}}
 	add := func(name, value string) { variables = append(variables, corev1.EnvVar{Name: name, Value: value}) }
@@ -54,7 +54,7 @@ func torchVariables(m *manifest.Manifest, policy *trainer.MLPolicy, r job.Replic
 		add("PET_NNODES", e.Bounds())
 		add("PET_RDZV_BACKEND", "c10d")
 		add("PET_RDZV_ENDPOINT", host+":"+port)
-		add("PET_RDZV_ID", string(m.Job.UID))
+		add("PET_RDZV_ID", torchrun.RendezvousID(m.Job, attempt))
 		add("PET_RDZV_CONF", fmt.Sprintf("last_call_timeout=%d", torchrun.LastCallTimeout))
 		add("PET_MAX_RESTARTS", strconv.Itoa(int(*first(maxRestarts(policy), new(int32(torchrun.MaxRestarts))))))
 		return variables

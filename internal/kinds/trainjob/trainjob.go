@@ -60,17 +60,18 @@ func (Kind) Read(obj manifest.Object) *manifest.Manifest {
 	tj := obj.(*trainer.TrainJob)
 	m := &manifest.Manifest{
 		Owner: trainer.GroupVersion.WithKind(trainer.TrainJobKind), Templates: map[string]*corev1.PodTemplateSpec{},
-		Env: func(job.Replica) manifest.Env { return manifest.Env{} },
+		Env: func(job.Replica, int32) manifest.Env { return manifest.Env{} },
 	}
 	m.Job = job.Job{
 		Kind: trainer.TrainJobKind, Namespace: tj.Namespace, Name: tj.Name, UID: tj.UID, Generation: tj.Generation,
 		Deleting: tj.DeletionTimestamp != nil, Owned: metav1.GetControllerOfNoCopy(tj) != nil,
-		Manager: trainer.ManagedByTrainer, ScopeOverride: manifest.RestartScope(tj.Annotations),
+		Manager: trainer.ManagedByTrainer,
 		Policy: job.RunPolicy{
 			CleanPodPolicy: job.CleanRunning, TTLSecondsAfterFinished: tj.Spec.TTLSecondsAfterFinished,
 			ActiveDeadlineSeconds: tj.Spec.ActiveDeadlineSeconds, Suspend: tj.Spec.Suspend != nil && *tj.Spec.Suspend, ManagedBy: tj.Spec.ManagedBy,
 		},
 	}
+	manifest.SetFromAnnotations(&m.Job, tj.Annotations)
 	if tj.Status.Runtime == nil {
 		m.Job.Missing = fmt.Sprintf("the %s does not exist", runtimeOf(tj))
 	} else if err := build(m, tj); err != nil {

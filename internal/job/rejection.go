@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Refusal is an error with which the API server answered a creation.
-type Refusal struct {
+// Rejection is an error with which the API server answered a creation.
+type Rejection struct {
 	// Object is what was to be created: "pod demo-worker-1".
 	Object string
 	// Optional says that the job can start without the object.
@@ -25,24 +25,24 @@ const (
 	maxRetry   = 60 * time.Second
 )
 
-// delayAfterRefusal delays creations after the API server refused one: no event tells when it would accept it.
-func (p *pass) delayAfterRefusal() {
+// delayAfterRejection delays creations after the API server refused one: no event tells when it would accept it.
+func (p *pass) delayAfterRejection() {
 	optional := func(c Child) bool { return !c.Required }
 	creates := slices.ContainsFunc(p.CreateChildren, optional)
-	if p.Refusal == nil || !creates && (p.Refusal.Optional || len(p.CreatePods)+len(p.CreateChildren) == 0) {
+	if p.Rejection == nil || !creates && (p.Rejection.Optional || len(p.CreatePods)+len(p.CreateChildren) == 0) {
 		return
 	}
-	p.wait("cannot create %s: %s", p.Refusal.Object, head(p.Refusal.Message, 300))
+	p.wait("cannot create %s: %s", p.Rejection.Object, head(p.Rejection.Message, 300))
 	wait := firstRetry
-	for range min(p.Refusal.Times-1, 10) {
+	for range min(p.Rejection.Times-1, 10) {
 		wait = min(2*wait, maxRetry)
 	}
-	again := p.Refusal.At.Add(wait)
+	again := p.Rejection.At.Add(wait)
 	if !p.Now.Before(again) {
 		return
 	}
 	p.requeueAt(again)
-	if p.Refusal.Optional {
+	if p.Rejection.Optional {
 		p.CreateChildren = slices.DeleteFunc(p.CreateChildren, optional)
 	} else {
 		p.CreatePods, p.CreateChildren = nil, nil
@@ -51,14 +51,17 @@ func (p *pass) delayAfterRefusal() {
 
 // childRefused ends a job one of whose children the API server will never accept.
 func (p *pass) childRefused() *verdict {
-	if p.Refusal == nil || !p.Refusal.Invalid {
+	if p.Rejection == nil || !p.Rejection.Invalid {
 		return nil
 	}
-	return p.fails(ReasonRefused, "the API server refuses %s: %s", p.Refusal.Object, head(p.Refusal.Message, 500))
+	return p.fails(ReasonRefused, "the API server refuses %s: %s", p.Rejection.Object, head(p.Rejection.Message, 500))
 }
 
 // invalidJob ends a job that cannot be run as it is written.
 func (p *pass) invalidJob() *verdict {
+	if role, found := p.Job.TooManyReplicas(); found {
+		return p.fails(ReasonRefused, "it has too many replicas: %d of %s, and a job may have %d in all", p.Job.Size(role), role.Name, MaxReplicas)
+	}
 	if p.Job.Invalid == "" {
 		return nil
 	}

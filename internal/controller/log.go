@@ -1,0 +1,36 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/trainyard/trainyard/internal/job"
+)
+
+// log writes a line for each event of a decision, and for each pod that it deletes: what happened to which job, and why.
+func (p *pass) log(ctx context.Context, d job.Decision) {
+	logger := ctrllog.FromContext(ctx).WithValues("attempt", d.Status.Attempt, "retries", d.Status.Retries, "disruptions", d.Status.Disruptions)
+	for _, e := range d.Events {
+		fields := []any{"reason", e.Reason, "message", e.Message}
+		if f := e.Failure; f != nil {
+			fields = append(fields, "replica", f.Replica.String(), "pod", f.Pod, "node", f.Node, "class", f.Class, "cause", f.Reason)
+		}
+		logger.Info("job event", fields...)
+	}
+	for _, deletion := range d.DeletePods {
+		logger.Info("deleting pod", "pod", deletion.Pod.Name, "node", deletion.Pod.Spec.NodeName, "force", deletion.Force, "why", deletion.Why)
+	}
+	if d.DeleteJob {
+		logger.Info("deleting job", "why", "its ttlSecondsAfterFinished has passed")
+	}
+}
+
+// recordForced reports that a pod was removed without its node's word: it is counted, and the job's user is told.
+func (p *pass) recordForced(d job.Deletion) {
+	p.metrics.Record(p.manifest.Job.Namespace, p.kind.Framework(), job.Metric{Name: job.PodsForceDeleted, Reason: string(d.NodeState)})
+	p.recorder.Eventf(p.obj, nil, corev1.EventTypeWarning, p.manifest.Job.Kind+"ForceDeleted", fmt.Sprintf("ForceDelete.%s", d.Pod.UID),
+		"%s %s removes pod %s by force: %s.", p.manifest.Job.Kind, p.manifest.Job.Name, d.Pod.Name, d.Why)
+}

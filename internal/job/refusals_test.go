@@ -1,0 +1,70 @@
+package job
+
+import (
+	"testing"
+	"time"
+)
+
+// A node that refuses every pod, as one whose device plugin has lost a GPU does, costs few pods, and nobody else is restarted.
+func TestARefusedPodIsReplacedEverMoreRarely(t *testing.T) {
+	w := newWorld(demo(2, func(j *Job) { j.Policy.BackoffLimit = ptr(int32(0)) }))
+	rest(t, w)
+	w.start(w.pods["demo-master-0"], "n1")
+	w.start(w.pods["demo-worker-0"], "n1")
+	rest(t, w)
+	master := w.pods["demo-master-0"].UID
+	created, end := 1, w.now.Add(10*time.Minute)
+	for refused := 0; refused < 20; refused++ {
+		w.refusePod(w.pods["demo-worker-1"], "n2")
+		rest(t, w)
+		for w.pods["demo-worker-1"] == nil {
+			d, _ := w.reconcile(chaos{})
+			if d.RequeueAt.IsZero() {
+				t.Fatalf("after %d refusals nobody will create the pod: %+v", refused+1, w.status)
+			}
+			w.now = d.RequeueAt
+			rest(t, w)
+		}
+		if !w.now.After(end) {
+			created++
+		}
+	}
+	s := w.status
+	if created > 8 || s.Attempt != 0 || s.Retries != 0 || s.Disruptions != 0 || s.Finished() || w.pods["demo-master-0"].UID != master {
+		t.Errorf("%d pods in 10 minutes; attempt %d, %d retries, %d disruptions", created, s.Attempt, s.Retries, s.Disruptions)
+	}
+	if f := s.LastFailure; f.Class != Refusal || f.Node != "n2" || len(s.Avoided(w.now)) != 1 || s.AvoidNodes[0].Strikes != 20 {
+		t.Errorf("the last failure is %+v, and %+v are avoided", f, s.AvoidNodes)
+	}
+}
+
+// A kubelet that restarts may refuse a pod that trained: then its peers have lost it.
+func TestAPodThatTrainedAndIsRefusedIsADisruption(t *testing.T) {
+	w := started(t, demo(1))
+	pod := w.pods["demo-worker-0"]
+	pod.Status.ContainerStatuses = nil
+	w.refusePod(pod, "n1")
+	rest(t, w)
+	if s := w.status; s.Attempt != 1 || s.Disruptions != 1 || s.LastFailure.Class != Disruption {
+		t.Errorf("attempt %d, %d disruptions, last failure %+v", s.Attempt, s.Disruptions, s.LastFailure)
+	}
+}
+
+// A job that was stored with a number nobody can have meant fails with a sentence, and costs no memory.
+func TestAJobOfTooManyReplicas(t *testing.T) {
+	for sentence, replicas := range map[string][]int32{
+		"one role": {0, 2_000_000_000}, "all roles together": {5001, 5000}, "more than a number holds": {2_000_000_000, 2_000_000_000},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			w := newWorld(demo(1, func(j *Job) { j.Roles[0].Replicas, j.Roles[1].Replicas = replicas[0], replicas[1] }))
+			rest(t, w)
+			if s := w.status; !s.Is(Failed) || len(w.pods) > 0 || s.endReason() != ReasonRefused {
+				t.Errorf("%d pods, and the status is %+v", len(w.pods), s.Conditions)
+			}
+		})
+	}
+	w := newWorld(demo(MaxReplicas - 1))
+	if d := Decide(w.observe(0)); len(d.CreatePods) != MaxReplicas {
+		t.Errorf("%d pods of a job of as many replicas as may be", len(d.CreatePods))
+	}
+}
