@@ -97,7 +97,9 @@ func (w *world) evict(pod *corev1.Pod) {
 	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
 		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "TerminationByKubelet", LastTransitionTime: metav1.NewTime(w.now),
 	})
-	w.containerStatus(pod).State = corev1.ContainerState{}
+	w.containerStatus(pod).State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+		ExitCode: 137, Reason: "Error", FinishedAt: metav1.NewTime(w.now),
+	}}
 }
 
 // deletePod deletes gracefully, as the API server does: a pod that runs on a node takes time to stop, any other is gone at once.
