@@ -77,30 +77,6 @@ func (c *checker) at(policy string) string {
 	return path
 }
 
-var restartPolicies = []string{"Never", "OnFailure", "Always", "ExitCode"}
-
-// ourAnnotations are our annotations and the values that have a meaning.
-var ourAnnotations = []struct {
-	key   string
-	known []string
-}{
-	{kubeflowv1.AnnotationRestartPolicy, restartPolicies},
-	{kubeflowv1.AnnotationRestartScope, []string{"Job", "Replica"}},
-}
-
-// adviseAnnotations warns of values without a meaning. The API server has no rules for annotations, and the operator ignores them.
-func (c *checker) adviseAnnotations() {
-	isTrainJob := c.object.GetKind() == trainer.TrainJobKind
-	for _, a := range ourAnnotations {
-		switch value, set := c.object.GetAnnotations()[a.key]; {
-		case set && isTrainJob && a.key == kubeflowv1.AnnotationRestartPolicy:
-			c.warn("metadata.annotations", "%s has no effect on a TrainJob", a.key)
-		case set && !slices.Contains(a.known, value):
-			c.warn("metadata.annotations", "%s: %q has no effect: use %s", a.key, value, strings.Join(a.known, ", "))
-		}
-	}
-}
-
 func (c *checker) adviseRetries(j subject) {
 	retries, always := false, true
 	for _, role := range *j.ReplicaSpecs {
@@ -123,6 +99,9 @@ func (c *checker) adviseRetries(j subject) {
 }
 
 func (c *checker) adviseEnd(j subject) {
+	if j.RunPolicy.SchedulingPolicy != nil {
+		c.warn("spec.runPolicy.schedulingPolicy", "it has no effect yet: no PodGroup is created, so the scheduler may place some pods of the job and not the others")
+	}
 	if j.Policy().CleanPodPolicy != nil && *j.Policy().CleanPodPolicy == kubeflowv1.CleanPodPolicyNone {
 		c.warn(c.at("cleanPodPolicy"), "None lets pods that still run go on after the job's end, with the GPUs they hold: Running stops them and keeps the logs of the others")
 	}
