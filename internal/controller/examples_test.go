@@ -68,7 +68,7 @@ func TestTheProcessesOfAJAXJobMeetAtTheCoordinator(t *testing.T) {
 	w.example("jaxjob", "jaxjob.yaml")
 	j := &training{world: w, name: "jaxjob", empty: &kubeflowv1.JAXJob{}}
 	if s := j.becomes(kubeflowv1.JobSucceeded); s.Retries+s.Disruptions != 0 || s.ReplicaStatuses["Worker"].Succeeded != 3 {
-		t.Errorf("the status is\n%s", tell(s))
+		t.Errorf("the status is\n%s", describe(s))
 	}
 	for i, pod := range []string{"jaxjob-worker-0", "jaxjob-worker-1", "jaxjob-worker-2"} {
 		w.says(pod, fmt.Sprintf("process %d of 3, coordinator jaxjob-worker-0:6666", i), "is done: y = 3.0")

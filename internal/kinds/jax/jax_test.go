@@ -34,7 +34,7 @@ func TestEnvironment(t *testing.T) {
 	} {
 		t.Run(row.sentence, func(t *testing.T) {
 			got := map[string]string{}
-			for _, v := range Kind.Read(row.job).Env(job.Replica{Role: "Worker", Index: row.index}).Everywhere {
+			for _, v := range Kind.Read(row.job).Env(job.Replica{Role: "Worker", Index: row.index}, 0).Everywhere {
 				got[v.Name] = v.Value
 			}
 			if diff := cmp.Diff(row.want, got); diff != "" {
