@@ -29,7 +29,7 @@ def ask(address, question):
 
 
 def serve(answer):
-    """Answers lines on this replica's own address, as the cluster has it, for ever."""
+    """Answers lines on this replica's own address, as the cluster has it, forever."""
 
     class Handler(socketserver.StreamRequestHandler):
         def handle(self):
