@@ -188,6 +188,7 @@ func At(t testing.TB, kubeconfig string) *World {
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("the namespace at the end:\n%s", w.describe())
+			w.pause()
 		}
 		now := int64(0)
 		_ = w.Client.CoreV1().Pods(w.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{})
@@ -198,6 +199,20 @@ func At(t testing.TB, kubeconfig string) *World {
 		return err
 	})
 	return w
+}
+
+// pauseVariable names the variable that says how long a failed test waits before its namespace is deleted.
+const pauseVariable = "TRAINYARD_TEST_PAUSE"
+
+// pause lets a person look inside the cluster of a failed test.
+func (w *World) pause() {
+	d, err := time.ParseDuration(os.Getenv(pauseVariable))
+	if err != nil {
+		return
+	}
+	fmt.Fprintf(os.Stderr, "%s has failed and waits %s. Its cluster's log is %s. To look inside:\nexport KUBECONFIG=%s\ntrainyard kubectl --namespace %s get all\n",
+		w.Name(), d, filepath.Join(filepath.Dir(w.kubeconfig), "cluster.log"), w.kubeconfig, w.Namespace)
+	time.Sleep(d)
 }
 
 var notOfNames = regexp.MustCompile(`[^a-z0-9]+`)
