@@ -284,7 +284,7 @@ func TestWhatCannotBeDoneToAJobIsSaid(t *testing.T) {
 	write(t, file, job("demo", 1, "while true; do sleep 0.1; done"))
 	d.expect(d.types("submit", "-f", file), 0)
 	write(t, file, job("over", 1, "true"))
-	d.expect(d.types("submit", "-f", file), 0, "Follow it with `trainyard logs over -f --kubeconfig .* -n "+d.Namespace+"`")
+	d.expect(d.types("submit", "-f", file), 0, "Follow it with `trainyard attach over --kubeconfig .* -n "+d.Namespace+"`")
 	d.expect(d.types("wait", "over"), 0)
 	elsewhere := filepath.Join(t.TempDir(), "elsewhere.yaml")
 	write(t, elsewhere, strings.Replace(job("demo", 1, "true"), "{name: demo}", "{name: demo, namespace: team-a}", 1))

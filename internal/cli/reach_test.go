@@ -22,7 +22,7 @@ func TestSubmitRunsAJobHere(t *testing.T) {
 		return finish(d, &exec.Cmd{Path: "/proc/self/exe", Dir: dir, Env: append(os.Environ(), "KUBECONFIG="+local.Shared(t).Kubeconfig()),
 			Args: append([]string{trainyardName, args[0], "--namespace=" + d.Namespace}, args[1:]...)})
 	}
-	d.expect(types("submit", "-f", "job.yaml"), 0, "Follow it with `trainyard logs here -f -n "+d.Namespace+"`")
+	d.expect(types("submit", "-f", "job.yaml"), 0, "Follow it with `trainyard attach here -n "+d.Namespace+"`")
 	d.expect(types("wait", "here"), 0)
 	d.expect(types("logs", "here"), 0, `^worker-0 \| found$`)
 }
@@ -74,9 +74,9 @@ func TestTheClusterIsNamed(t *testing.T) {
 	d.expect(types("", "get"), 0, here+`There are no jobs in namespace default\.`)
 	d.expect(types("", "kubectl", "get", "nodes"), 0, "^The cluster is the local one", "^trainyard +Ready")
 	prod := "KUBECONFIG=" + filepath.Join(home, ".kube", "config")
-	d.expect(types(prod, "submit", "-f", "job.yaml", "--data-dir", dir), 0, "Follow it with `trainyard logs demo -f --data-dir "+dir+"`")
+	d.expect(types(prod, "submit", "-f", "job.yaml", "--data-dir", dir), 0, "Follow it with `trainyard attach demo --data-dir "+dir+"`")
 	d.expect(types(prod, "run", "-f", "job.yaml"), 1, `^The job runs on the local cluster\. --context prod selects the cluster of KUBECONFIG\.$`,
-		"follow it with `trainyard logs demo -f --data-dir "+dir+"`, or delete it with `trainyard delete demo --data-dir "+dir+"`")
+		"follow it with `trainyard attach demo --data-dir "+dir+"`, or delete it with `trainyard delete demo --data-dir "+dir+"`")
 	d.expect(types(prod, "get"), 1, `\AThe cluster is context prod of KUBECONFIG\. The local one is running, too: unset KUBECONFIG to use it\.\n`, "the cluster does not answer")
 	up.Signal(syscall.SIGTERM)
 	up.Wait()

@@ -20,7 +20,7 @@ type running struct {
 	target
 	recipe
 	file, output, onInterrupt string
-	dryRun                    bool
+	dryRun, detach            bool
 	screen                    *screen
 	// dir is the data directory of the local cluster.
 	dir string
@@ -51,12 +51,13 @@ is not local, Ctrl-C leaves the job running: attach follows it again, delete sto
 	}
 	addFile(cmd, &r.file, "the manifest")
 	addCluster(cmd, &r.target, "the kubeconfig of another cluster (default: the local cluster)")
-	addDataDir(cmd, &r.target)
+	addDataDir(cmd, &r.dataDir)
 	addNamespace(cmd, &r.target)
 	flags := cmd.Flags()
 	flags.AddFlagSet(r.flags())
 	flags.StringVarP(&r.output, "output", "o", "text", "text, or json: one line for each event")
 	flags.StringVar(&r.onInterrupt, "on-interrupt", "", "what Ctrl-C does: delete the job, or detach from it (default: delete on the local cluster, detach on another)")
+	flags.BoolVarP(&r.detach, "detach", "d", false, "return when the job is submitted; a local cluster that is not up is started in the background")
 	flags.BoolVar(&r.dryRun, "dry-run", false, "print the manifest and do nothing")
 	return cmd
 }
@@ -74,6 +75,9 @@ func (r *running) run(cmd *cobra.Command, command []string) error {
 	if err != nil {
 		return err
 	}
+	if err := r.checkCommand(command, !r.named()); err != nil {
+		return err
+	}
 	if r.dryRun {
 		return printAll(cmd, objects)
 	}
@@ -87,6 +91,9 @@ func (r *running) run(cmd *cobra.Command, command []string) error {
 
 	starting, cancel := untilSignal(cmd.Context(), signals)
 	defer cancel()
+	if r.detach {
+		return r.runDetached(starting, cmd, kind, objects)
+	}
 	config, release, err := r.cluster(starting)
 	if err != nil {
 		return err
@@ -113,21 +120,29 @@ func (r *running) run(cmd *cobra.Command, command []string) error {
 	return f.follow(context.WithoutCancel(cmd.Context()), job)
 }
 
+// checkCommand refuses a command that the cluster cannot run: a local one needs the program, any other an image.
+func (r *running) checkCommand(command []string, local bool) error {
+	switch {
+	case r.file != "":
+		return nil
+	case !local && r.image == "":
+		return usageError{errors.New("a cluster needs an image to run the command in: name one with --image")}
+	case local && !r.dryRun:
+		return r.checkProgram(command[0])
+	}
+	return nil
+}
+
 // objects are the objects to submit, the job last, and the job's kind.
 func (r *running) objects(cmd *cobra.Command, command []string) ([]*unstructured.Unstructured, kinds.Adapter, error) {
 	switch {
 	case r.file == "" && len(command) == 0:
-		return nil, nil, usageError{errors.New("nothing to run: use `trainyard run -- python train.py` or `trainyard run -f job.yaml`")}
+		return nil, nil, usageError{fmt.Errorf("nothing to run: use `%[1]s -- python train.py` or `%[1]s -f job.yaml`", cmd.CommandPath())}
 	case r.file != "" && len(command) > 0:
 		return nil, nil, usageError{errors.New("a manifest and a command are two jobs: leave out -f or the command")}
-	case r.file == "" && r.named() && r.image == "":
-		return nil, nil, usageError{errors.New("a cluster needs an image to run the command in: name one with --image")}
 	case r.file == "":
 		job, err := r.job(command)
 		if err != nil {
-			return nil, nil, err
-		}
-		if err := r.checkProgram(command[0]); err != nil && !r.dryRun && !r.named() {
 			return nil, nil, err
 		}
 		return []*unstructured.Unstructured{job}, pytorch.Kind, checkJob(cmd.Context(), job)

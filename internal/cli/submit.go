@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/trainyard/trainyard/internal/kinds"
@@ -18,20 +20,22 @@ import (
 func submitCommand() *cobra.Command {
 	var r running
 	cmd := &cobra.Command{
-		Use:   "submit -f job.yaml",
+		Use:   "submit [-f job.yaml | flags -- command …]",
 		Short: "Submit a job and return",
-		Long: `Submit a job, with the other objects of its file, and return. A finished job with the same name is deleted first.
-` + "`trainyard run`" + ` also follows the job.`,
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return r.submitOnly(cmd) },
+		Long: `Submit a job, with the other objects of its file, and return. A finished job with the same name is deleted first. The
+flags and the command are those of run. ` + "`trainyard attach`" + ` follows the job, ` + "`trainyard run`" + ` submits and follows it.`,
+		Example: `  trainyard submit --nodes 2 -- python train.py
+  trainyard submit -f job.yaml`,
+		RunE: func(cmd *cobra.Command, args []string) error { return r.submitOnly(cmd, args) },
 	}
 	addFile(cmd, &r.file, "the manifest")
 	addTarget(cmd, &r.target)
+	cmd.Flags().AddFlagSet(r.flags())
 	return cmd
 }
 
-func (r *running) submitOnly(cmd *cobra.Command) error {
-	objects, kind, err := objectsOf(cmd, r.file)
+func (r *running) submitOnly(cmd *cobra.Command, command []string) error {
+	objects, kind, err := r.objects(cmd, command)
 	if err != nil {
 		return err
 	}
@@ -39,13 +43,60 @@ func (r *running) submitOnly(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	j, err := r.submit(cmd.Context(), y, kind, objects)
+	if err := r.checkCommand(command, r.local); err != nil {
+		return err
+	}
+	return r.submitTo(cmd.Context(), cmd, y, kind, objects)
+}
+
+// submitTo submits the objects and says how to follow the job.
+func (r *running) submitTo(ctx context.Context, cmd *cobra.Command, y *yard.Yard, kind kinds.Adapter, objects []*unstructured.Unstructured) error {
+	j, err := r.submit(ctx, y, kind, objects)
 	if err != nil {
 		return r.explain(err)
 	}
 	out := &printer{Writer: cmd.OutOrStdout()}
-	out.printf("%s %s is submitted. Follow it with %s.\n", j.Kind.Name(), j.Job.Name, hint(y, j, "logs", "-f"))
+	out.printf("%s %s is submitted. Follow it with %s.\n", j.Kind.Name(), j.Job.Name, hint(y, j, "attach"))
 	return out.err
+}
+
+// runDetached submits the job and returns. The local cluster is started in the background if it does not run.
+func (r *running) runDetached(ctx context.Context, cmd *cobra.Command, kind kinds.Adapter, objects []*unstructured.Unstructured) error {
+	if err := r.checkFlags(); err != nil {
+		return err
+	}
+	open := r.open
+	if !r.named() {
+		open = func() (*yard.Yard, error) { return r.openInBackground(ctx) }
+	}
+	y, err := open()
+	if err != nil {
+		return err
+	}
+	return r.submitTo(ctx, cmd, y, kind, objects)
+}
+
+// openInBackground connects to the local cluster, which it starts in the background if it does not run.
+func (r *running) openInBackground(ctx context.Context) (*yard.Yard, error) {
+	if err := r.chooseDir(); err != nil {
+		return nil, err
+	}
+	switch pid := holder(r.dir); {
+	case pid == 0 && !clusterRuns(r.dir):
+		if _, err := startInBackground(ctx, r.dir); err != nil {
+			return nil, err
+		}
+		r.screen.say("The local cluster runs in the background: `trainyard down` stops it.")
+	case isRun(pid):
+		r.screen.say("The local cluster stops with the `trainyard run` that has started it, process %d. `trainyard up` then continues the job.", pid)
+	}
+	config, err := join(ctx, r.dir)
+	if err != nil {
+		return nil, startError(err)
+	}
+	r.local, r.defaultNamespace = true, metav1.NamespaceDefault
+	r.namespace = cmp.Or(r.namespace, r.defaultNamespace)
+	return r.yard(config)
 }
 
 // submit creates the objects on the cluster. A finished job with the same name is deleted first.
@@ -104,7 +155,7 @@ func deleteFinished(ctx context.Context, y *yard.Yard, kind kinds.Adapter, name 
 		return err
 	}
 	if !old.Status.Finished() && !old.Job.Deleting {
-		return fmt.Errorf("job %s exists and is not finished: follow it with %s, or delete it with %s", name, hint(y, old, "logs", "-f"), hint(y, old, "delete"))
+		return fmt.Errorf("job %s exists and is not finished: follow it with %s, or delete it with %s", name, hint(y, old, "attach"), hint(y, old, "delete"))
 	}
 	if err := y.Remove(ctx, old); err != nil {
 		return err

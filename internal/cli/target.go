@@ -38,7 +38,7 @@ type target struct {
 
 func addTarget(cmd *cobra.Command, t *target) {
 	addCluster(cmd, t, "the kubeconfig of the cluster (default: KUBECONFIG, else the local cluster while it runs, else ~/.kube/config)")
-	addDataDir(cmd, t)
+	addDataDir(cmd, &t.dataDir)
 	addNamespace(cmd, t)
 	var once sync.Once
 	t.notice = func(line string) { once.Do(func() { fmt.Fprintln(cmd.ErrOrStderr(), line) }) }
@@ -69,8 +69,8 @@ func addCluster(cmd *cobra.Command, t *target, kubeconfig string) {
 	cmd.Flags().StringVar(&t.context, "context", "", "the context of the kubeconfig")
 }
 
-func addDataDir(cmd *cobra.Command, t *target) {
-	cmd.Flags().StringVar(&t.dataDir, "data-dir", "", "the local cluster's directory (default ~/.local/share/trainyard)")
+func addDataDir(cmd *cobra.Command, dir *string) {
+	cmd.Flags().StringVar(dir, "data-dir", "", "the local cluster's directory (default ~/.local/share/trainyard)")
 	_ = cmd.MarkFlagDirname("data-dir") // fails only for a flag that is not there
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/trainyard/trainyard/internal/cluster"
@@ -22,8 +23,10 @@ type up struct {
 	dataDir         string
 	kubeconfig      string
 	withoutOperator bool
-	nodes           nodeFlags
-	out             io.Writer
+	// detach starts the cluster in the background, inBackground says that this is the process there.
+	detach, inBackground bool
+	nodes                nodeFlags
+	out                  io.Writer
 }
 
 // OperatorAddon is the name of the operator among the addons of the local cluster.
@@ -53,13 +56,22 @@ Objects are kept in the data directory; the next "up" continues with them.`,
 			notifyStop(signals)
 			defer signal.Stop(signals)
 			u.out = cmd.OutOrStdout()
+			if u.inBackground {
+				keepReadyFD()
+			}
+			if u.detach {
+				return u.runDetached(cmd, signals)
+			}
 			return u.run(cmd.Context(), signals)
 		},
 	}
-	cmd.Flags().StringVar(&u.dataDir, "data-dir", "", "directory that keeps the cluster (default ~/.local/share/trainyard)")
+	addDataDir(cmd, &u.dataDir)
 	cmd.Flags().StringVar(&u.kubeconfig, "kubeconfig", "", "a kubeconfig to add the cluster to, as its current context until the cluster stops (default: none but the data directory's own)")
 	cmd.Flags().BoolVar(&u.withoutOperator, "without-operator", false, "start Kubernetes alone, without the operator for training jobs")
 	addNodeFlags(cmd, &u.nodes)
+	cmd.Flags().BoolVarP(&u.detach, "detach", "d", false, "run the cluster in the background and return when it is ready; down stops it")
+	cmd.Flags().BoolVar(&u.inBackground, "in-background", false, "this process was started by --detach")
+	_ = cmd.Flags().MarkHidden("in-background") // fails only for a flag that is not there
 	return cmd
 }
 
@@ -71,12 +83,9 @@ func (u *up) run(ctx context.Context, signals chan os.Signal) error {
 	if u.withoutOperator {
 		options.Without = []string{OperatorAddon}
 	}
-	if options.DataDir == "" {
-		dir, err := defaultDataDir()
-		if err != nil {
-			return err
-		}
-		options.DataDir = dir
+	var err error
+	if options.DataDir, err = dataDirOr(u.dataDir); err != nil {
+		return err
 	}
 	shared, err := u.sharedKubeconfig(options.DataDir)
 	if err != nil {
@@ -103,6 +112,9 @@ func (u *up) run(ctx context.Context, signals chan os.Signal) error {
 		}()
 	}
 	u.printReady(c, time.Since(began))
+	if u.inBackground {
+		sayReady()
+	}
 	cancel() // from here on signals stop the cluster
 	select {
 	case s := <-signals:
@@ -122,6 +134,37 @@ func (u *up) run(ctx context.Context, signals chan os.Signal) error {
 		return err
 	}
 	fmt.Fprintln(u.out, "Stopped.")
+	return nil
+}
+
+// runDetached starts the cluster in the background with the flags of this command.
+func (u *up) runDetached(cmd *cobra.Command, signals chan os.Signal) error {
+	dir, err := dataDirOr(u.dataDir)
+	if err != nil {
+		return err
+	}
+	if _, err := u.sharedKubeconfig(dir); err != nil {
+		return err
+	}
+	ctx, cancel := untilSignal(cmd.Context(), signals)
+	defer cancel()
+	var flags []string
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		values := []string{f.Value.String()}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		for _, value := range values {
+			if f.Name != "detach" && f.Name != "data-dir" {
+				flags = append(flags, "--"+f.Name+"="+value)
+			}
+		}
+	})
+	pid, err := startInBackground(ctx, dir, flags...)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(u.out, "The local cluster is ready, as process %d. `trainyard status` shows it, `trainyard down` stops it.\n", pid)
 	return nil
 }
 

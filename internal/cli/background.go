@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// readyFD is the file descriptor on which `up` in the background says that it is ready.
+const readyFD = 3
+
+// upLog is the file in the data directory that has the output of `up` in the background.
+const upLog = "up.log"
+
+// startInBackground runs `trainyard up` with these flags in a session of its own, and returns its process when the cluster is ready.
+func startInBackground(ctx context.Context, dataDir string, flags ...string) (pid int, _ error) {
+	if err := os.MkdirAll(dataDir, 0o700); err != nil {
+		return 0, startError(err)
+	}
+	log, err := os.Create(filepath.Join(dataDir, upLog))
+	if err != nil {
+		return 0, startError(err)
+	}
+	defer log.Close() //nolint:errcheck // the process has its own copy
+	ready, theirs, err := os.Pipe()
+	if err != nil {
+		return 0, err
+	}
+	defer ready.Close() //nolint:errcheck // it was only read
+	cmd := &exec.Cmd{
+		Path: "/proc/self/exe", Args: append([]string{os.Args[0], "up", "--data-dir=" + dataDir, "--in-background"}, flags...),
+		Env: os.Environ(), Stdout: log, Stderr: log, ExtraFiles: []*os.File{theirs}, SysProcAttr: &syscall.SysProcAttr{Setsid: true},
+	}
+	err = cmd.Start()
+	_ = theirs.Close()
+	if err != nil {
+		return 0, fmt.Errorf("starting the local cluster in the background: %w", err)
+	}
+	defer context.AfterFunc(ctx, func() { _ = cmd.Process.Signal(syscall.SIGTERM) })()
+	if n, _ := ready.Read(make([]byte, 1)); n == 1 {
+		pid = cmd.Process.Pid
+		return pid, cmd.Process.Release()
+	}
+	_ = cmd.Wait()
+	if ctx.Err() != nil {
+		return 0, outcome(exitInterrupted)
+	}
+	return 0, errors.New(lastLine(log.Name()))
+}
+
+// lastLine is the error that `up` printed last.
+func lastLine(file string) string {
+	content, _ := os.ReadFile(file)
+	lines := strings.Split(strings.TrimSpace(string(content)), "\n")
+	return strings.TrimPrefix(lines[len(lines)-1], "trainyard: ")
+}
+
+// sayReady tells the process that started this one in the background that the cluster is ready.
+func sayReady() {
+	file := os.NewFile(readyFD, "ready")
+	_, _ = file.Write([]byte{1})
+	_ = file.Close()
+}
+
+// keepReadyFD keeps the descriptor from the processes of the cluster.
+func keepReadyFD() { unix.CloseOnExec(readyFD) }
+
+// holder is the process that holds a data directory, 0 if none does.
+func holder(dataDir string) int {
+	if !clusterRuns(dataDir) {
+		return 0
+	}
+	file, err := os.Open(filepath.Join(dataDir, "lock"))
+	if err != nil {
+		return 0
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	content, _ := io.ReadAll(io.LimitReader(file, 20))
+	pid, _ := strconv.Atoi(strings.TrimSpace(string(content)))
+	return pid
+}
+
+// isUsedByRuns reports whether runs of other processes use the cluster of a data directory.
+func isUsedByRuns(dataDir string) bool {
+	file, err := os.Open(filepath.Join(dataDir, "guests"))
+	if err != nil {
+		return false
+	}
+	defer file.Close() //nolint:errcheck // it releases the lock
+	return errors.Is(unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK)
+}
+
+// isRun reports whether a process is `trainyard run`, whose cluster ends with it.
+func isRun(pid int) bool {
+	command, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	args := strings.Split(string(command), "\x00")
+	return len(args) > 1 && args[1] == "run"
+}
