@@ -37,10 +37,22 @@ func optionalArgument(what string) cobra.PositionalArgs {
 	}
 }
 
+// otherTools says what to use instead of verbs of other tools that have no single counterpart here.
+var otherTools = map[string]string{
+	"stop":   "delete stops a job, suspend stops its pods and keeps it, down stops the local cluster",
+	"start":  "run starts a job, resume starts a suspended one, up starts the local cluster",
+	"launch": "run starts a job and follows it, submit only starts it",
+	"create": "submit -f creates a job",
+	"edit":   "scale and suspend change a job, and kubectl edit changes any field",
+}
+
 // rejectUnknownCommand refuses a word that is not a verb, and suggests similar verbs.
 func rejectUnknownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
+	}
+	if advice := otherTools[args[0]]; advice != "" && !cmd.HasParent() {
+		return usageError{fmt.Errorf("there is no command %q: %s", args[0], advice)}
 	}
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		return usageError{fmt.Errorf("there is no command %q: did you mean %s?", args[0], strings.Join(near, " or "))}

@@ -16,9 +16,10 @@ func deleteCommand() *cobra.Command {
 	var t target
 	var now bool
 	cmd := &cobra.Command{
-		Use:   "delete JOB",
-		Short: "Delete a job with its pods, and wait until they are gone",
-		Args:  oneArgument("job"),
+		Use:     "delete JOB",
+		Aliases: []string{"cancel", "rm"},
+		Short:   "Delete a job with its pods, and wait until they are gone",
+		Args:    oneArgument("job"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := untilInterrupted(cmd.Context())
 			defer stop()

@@ -23,10 +23,11 @@ type get struct {
 func getCommand() *cobra.Command {
 	var g get
 	cmd := &cobra.Command{
-		Use:   "get [JOB]",
-		Short: "List jobs: state, replicas ready, attempt, retries, age",
-		Args:  optionalArgument("job"),
-		RunE:  func(cmd *cobra.Command, args []string) error { return g.run(cmd, args) },
+		Use:     "get [JOB]",
+		Aliases: []string{"list", "ls", "ps"},
+		Short:   "List jobs: state, replicas ready, attempt, retries, age",
+		Args:    optionalArgument("job"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return g.run(cmd, args) },
 	}
 	addTarget(cmd, &g.target)
 	cmd.Flags().BoolVarP(&g.all, "all-namespaces", "A", false, "the jobs of all namespaces")

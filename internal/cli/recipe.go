@@ -33,6 +33,7 @@ type recipe struct {
 // flags are the flags that describe the job.
 func (r *recipe) flags() *pflag.FlagSet {
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	flags.SetNormalizeFunc(torchrunNames)
 	flags.StringVar(&r.name, "name", "", "the job's name (default: the script's name and a random suffix)")
 	flags.StringVar(&r.nodes, "nodes", "1", "how many replicas; 1:4 for an elastic job of one to four")
 	flags.StringVar(&r.nproc, "nproc", "", "training processes in each replica: a number, auto, cpu or gpu; a python command is started by torchrun, any other must call torchrun itself")
@@ -44,6 +45,19 @@ func (r *recipe) flags() *pflag.FlagSet {
 	flags.Int32Var(&r.gpus, "gpus", 0, "GPUs for each replica")
 	flags.StringVar(&r.image, "image", "", "the container image; the local cluster needs none")
 	return flags
+}
+
+// torchrunNames accepts torchrun's names of flags, with dashes or underscores.
+func torchrunNames(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	switch strings.ReplaceAll(name, "_", "-") {
+	case "nnodes":
+		name = "nodes"
+	case "nproc-per-node":
+		name = "nproc"
+	case "max-restarts":
+		name = "retries"
+	}
+	return pflag.NormalizedName(name)
 }
 
 // firstSet is the first of these flags that is set on a command line, empty if none is.

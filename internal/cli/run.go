@@ -55,6 +55,7 @@ is not local, Ctrl-C leaves the job running: attach follows it again, delete sto
 	addNamespace(cmd, &r.target)
 	flags := cmd.Flags()
 	flags.AddFlagSet(r.flags())
+	flags.SetNormalizeFunc(torchrunNames)
 	flags.StringVarP(&r.output, "output", "o", "text", "text, or json: one line for each event")
 	flags.StringVar(&r.onInterrupt, "on-interrupt", "", "what Ctrl-C does: delete the job, or detach from it (default: delete on the local cluster, detach on another)")
 	flags.BoolVarP(&r.detach, "detach", "d", false, "return when the job is submitted; a local cluster that is not up is started in the background")

@@ -24,7 +24,12 @@ func statusCommand() *cobra.Command {
 		Use:   "status",
 		Short: "Say whether the local cluster runs, and what it keeps",
 		Long:  `Say whether the local cluster runs, since when, where it is kept, and which jobs it has. The exit code is 1 if it does not run.`,
-		Args:  noArguments,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError{fmt.Errorf("status is about the local cluster: `trainyard get %[1]s` shows the job, `trainyard why %[1]s` explains it", args[0])}
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := dataDirOr(dataDir)
 			if err != nil {

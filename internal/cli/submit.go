@@ -20,8 +20,9 @@ import (
 func submitCommand() *cobra.Command {
 	var r running
 	cmd := &cobra.Command{
-		Use:   "submit [-f job.yaml | flags -- command …]",
-		Short: "Submit a job and return",
+		Use:     "submit [-f job.yaml | flags -- command …]",
+		Aliases: []string{"apply"},
+		Short:   "Submit a job and return",
 		Long: `Submit a job, with the other objects of its file, and return. A finished job with the same name is deleted first. The
 flags and the command are those of run. ` + "`trainyard attach`" + ` follows the job, ` + "`trainyard run`" + ` submits and follows it.`,
 		Example: `  trainyard submit --nodes 2 -- python train.py
@@ -31,6 +32,7 @@ flags and the command are those of run. ` + "`trainyard attach`" + ` follows the
 	addFile(cmd, &r.file, "the manifest")
 	addTarget(cmd, &r.target)
 	cmd.Flags().AddFlagSet(r.flags())
+	cmd.Flags().SetNormalizeFunc(torchrunNames)
 	return cmd
 }
 

@@ -16,8 +16,9 @@ import (
 func whyCommand() *cobra.Command {
 	var t target
 	cmd := &cobra.Command{
-		Use:   "why JOB",
-		Short: "Say why a job is as it is, and what to do about it",
+		Use:     "why JOB",
+		Aliases: []string{"describe"},
+		Short:   "Say why a job is as it is, and what to do about it",
 		Long: `Say in one paragraph what state a job is in and since when, what it waits for or what ended it, and what to do about it.
 The scheduler, the image puller and the quota are quoted. After restarts it also lists the attempts.`,
 		Args: oneArgument("job"),
