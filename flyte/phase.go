@@ -114,7 +114,7 @@ func currentCondition(conditions []kubeflowv1.JobCondition) (*kubeflowv1.JobCond
 		why := fmt.Sprintf("the newest True condition is %s", c.Type)
 		for _, rival := range sorted[i+1:] {
 			if rival.Status == corev1.ConditionTrue && sameSecond(rival.LastTransitionTime, c.LastTransitionTime) {
-				why += fmt.Sprintf("; %s is as new, but stands later in the list", rival.Type)
+				why += fmt.Sprintf("; %s is as new, but later in the list", rival.Type)
 			}
 		}
 		return &c, why

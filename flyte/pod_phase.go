@@ -59,7 +59,7 @@ func readFailedPod(pod *corev1.Pod, primary string) Reading {
 	}
 	why := fmt.Sprintf("pod %s has failed; the conditions are not looked at", pod.Name)
 	if code == codeUnknown {
-		return Reading{PhaseSystem, codeInterrupted, message, why + "; it has no reason, so Flyte takes it for an interruption"}
+		return Reading{PhaseSystem, codeInterrupted, message, why + "; it has no reason, so Flyte reads it as an interruption"}
 	}
 	if system {
 		return Reading{PhaseSystem, codeInterrupted, message, why}

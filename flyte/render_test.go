@@ -191,7 +191,7 @@ func TestReadTaskReports(t *testing.T) {
 	want := []string{
 		`k8sPod.podSpec: unknown field "hostNetwrok" [unknown-field]`,
 		`metadata.podTemplateName: Flyte lays the pod over its cluster's PodTemplate "gpu-nodes", which is not here [not-carried]`,
-		`extendedResources.gpuAccelerator: the node labels that stand for "nvidia-tesla-a100" belong to the installation of Flyte [not-carried]`,
+		`extendedResources.gpuAccelerator: the node labels of "nvidia-tesla-a100" are part of Flyte's configuration [not-carried]`,
 	}
 	if diff := cmp.Diff(want, lines(task.Warnings)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

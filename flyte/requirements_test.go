@@ -21,20 +21,20 @@ func (a amounts) list() corev1.ResourceList {
 	return list
 }
 
-func wish(requests, limits amounts) corev1.ResourceRequirements {
+func amountsOf(requests, limits amounts) corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{Requests: requests.list(), Limits: limits.list()}
 }
 
-func TestSettle(t *testing.T) {
+func TestSetDefaults(t *testing.T) {
 	for _, c := range []struct {
 		name            string
 		asked, complete corev1.ResourceRequirements
 	}{
 		{"nothing asked for: the platform's defaults, and no others",
-			corev1.ResourceRequirements{}, wish(amounts{"1", "1Gi"}, amounts{"1", "1Gi"})},
-		{"a request is its own limit", wish(amounts{"2", "2Gi"}, amounts{}), wish(amounts{"2", "2Gi"}, amounts{"2", "2Gi"})},
-		{"a limit is its own request", wish(amounts{}, amounts{"2", "2Gi", "1", "9Gi"}), wish(amounts{"2", "2Gi", "1", "9Gi"}, amounts{"2", "2Gi", "1", "9Gi"})},
-		{"a request above its limit is lowered", wish(amounts{"8", "1Gi"}, amounts{"4", "2Gi"}), wish(amounts{"4", "1Gi"}, amounts{"4", "2Gi"})},
+			corev1.ResourceRequirements{}, amountsOf(amounts{"1", "1Gi"}, amounts{"1", "1Gi"})},
+		{"a request is its own limit", amountsOf(amounts{"2", "2Gi"}, amounts{}), amountsOf(amounts{"2", "2Gi"}, amounts{"2", "2Gi"})},
+		{"a limit is its own request", amountsOf(amounts{}, amounts{"2", "2Gi", "1", "9Gi"}), amountsOf(amounts{"2", "2Gi", "1", "9Gi"}, amounts{"2", "2Gi", "1", "9Gi"})},
+		{"a request above its limit is lowered", amountsOf(amounts{"8", "1Gi"}, amounts{"4", "2Gi"}), amountsOf(amounts{"4", "1Gi"}, amounts{"4", "2Gi"})},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if diff := cmp.Diff(c.complete, setDefaults(c.asked)); diff != "" {
@@ -48,14 +48,14 @@ func TestSettle(t *testing.T) {
 }
 
 func TestOverlay(t *testing.T) {
-	task := wish(amounts{"4", "8Gi", "1"}, amounts{})
+	task := amountsOf(amounts{"4", "8Gi", "1"}, amounts{})
 	for _, c := range []struct {
 		name       string
 		role, want corev1.ResourceRequirements
 	}{
 		{"a role that asks for memory alone gets the default CPU, and keeps the task's GPU",
-			wish(amounts{"", "2Gi"}, amounts{}), wish(amounts{"1", "2Gi", "1"}, amounts{"1", "2Gi", "1"})},
-		{"a role that asks for more GPUs", wish(amounts{"2", "2Gi", "8"}, amounts{}), wish(amounts{"2", "2Gi", "8"}, amounts{"2", "2Gi", "8"})},
+			amountsOf(amounts{"", "2Gi"}, amounts{}), amountsOf(amounts{"1", "2Gi", "1"}, amounts{"1", "2Gi", "1"})},
+		{"a role that asks for more GPUs", amountsOf(amounts{"2", "2Gi", "8"}, amounts{}), amountsOf(amounts{"2", "2Gi", "8"}, amounts{"2", "2Gi", "8"})},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, overlay(task, c.role)); diff != "" {
@@ -63,7 +63,7 @@ func TestOverlay(t *testing.T) {
 			}
 		})
 	}
-	if diff := cmp.Diff(wish(amounts{"4", "8Gi", "1"}, amounts{}), task); diff != "" {
+	if diff := cmp.Diff(amountsOf(amounts{"4", "8Gi", "1"}, amounts{}), task); diff != "" {
 		t.Errorf("the task's own were changed (-want +got):\n%s", diff)
 	}
 }

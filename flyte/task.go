@@ -55,7 +55,7 @@ func ReadTask(t *core.TaskTemplate) (Task, error) {
 	}
 	if device := t.GetExtendedResources().GetGpuAccelerator().GetDevice(); device != "" {
 		task.Warnings = append(task.Warnings, warn(NotCarried, "extendedResources.gpuAccelerator",
-			"the node labels that stand for %q belong to the installation of Flyte", device))
+			"the node labels of %q are part of Flyte's configuration", device))
 	}
 	return task, nil
 }

@@ -20,7 +20,7 @@ import (
 //go:embed *_*.yaml
 var Files embed.FS
 
-// Resources names what is defined, by group and plural, in the order of the file names, which tell it.
+// Resources are the defined resources, by group and plural. They are read from the file names, in their order.
 func Resources() []schema.GroupResource {
 	entries, _ := Files.ReadDir(".")
 	var all []schema.GroupResource

@@ -5,8 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Layout is what tells the manifests of one kind from those of another: where the roles are, what they are called, and what a
-// role has where the manifest says nothing.
+// Layout is what differs between the manifests of two kinds: the field of the roles, their names, and the defaults of a role.
 // +kubebuilder:object:generate=false
 type Layout struct {
 	// Kind is the kind's name.
@@ -17,7 +16,7 @@ type Layout struct {
 	Roles []ReplicaType
 	// Container is the name of the training container. Without a container of this name it is the first one.
 	Container string
-	// PortName is the name of the training container's port that the others connect to, empty for none. Port is its number where the
+	// PortName is the name of the training container's port that the others connect to, empty for none. Port is its number if the
 	// template has no port of this name.
 	PortName string
 	Port     int32
@@ -37,7 +36,7 @@ type Job interface {
 	SetDefaults()
 }
 
-// Parts are what jobs of every kind have. They belong to the job: who changes them changes the job.
+// Parts are what jobs of every kind have. They point into the job: a change to them changes the job.
 // +kubebuilder:object:generate=false
 type Parts struct {
 	Layout       Layout
@@ -52,7 +51,7 @@ func (p Parts) Policy() LifecyclePolicy {
 	return EffectivePolicy(p.RunPolicy.LifecyclePolicy, p.FlatPolicy.LifecyclePolicy)
 }
 
-// setDefaults fills in what is defaulted alike in all kinds.
+// setDefaults sets the defaults that all kinds share.
 func (p Parts) setDefaults() {
 	p.RunPolicy.LifecyclePolicy = p.Policy()
 	*p.ReplicaSpecs = canonicalRoles(*p.ReplicaSpecs, p.Layout.Roles)

@@ -22,11 +22,11 @@ const (
 const (
 	// ContainerNode is the container that trains. Those of the initializers are named as their steps.
 	ContainerNode = "node"
-	// EnvStorageURI tells an initializer where its data is.
+	// EnvStorageURI is the variable with the address of an initializer's data.
 	EnvStorageURI = "STORAGE_URI"
 	// TorchPort is the port of torch's rendezvous.
 	TorchPort int32 = 29500
 )
 
-// ManagedByTrainer is the name in managedBy that this operator answers to. For MultiKueue's name see package kubeflow/v1.
+// ManagedByTrainer is the name in managedBy of this operator. For MultiKueue's name see package kubeflow/v1.
 const ManagedByTrainer = "trainer.kubeflow.org/trainjob-controller"
