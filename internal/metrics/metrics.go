@@ -11,7 +11,7 @@ import (
 	"github.com/trainyard/trainyard/internal/job"
 )
 
-// labels of every metric: the job's namespace, and pytorch, tensorflow or trainjob.
+// labels of every metric: the job's namespace, and its framework: pytorch, tensorflow, jax or trainjob.
 var labels = []string{"job_namespace", "framework"}
 
 // Metrics are the counters and histograms of all jobs. They change only after the status that they count was written.
