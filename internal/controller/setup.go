@@ -61,7 +61,7 @@ func Cache(namespace string) (cache.Options, error) {
 	children := cache.ByObject{Label: labels.NewSelector().Add(*ours)}
 	options := cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
-		ByObject:         map[client.Object]cache.ByObject{&corev1.Pod{}: children},
+		ByObject:         map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: children.Label, Transform: slimPod}},
 	}
 	for _, kind := range manifest.ChildKinds {
 		if !kind.Optional { // a cache refuses options for a kind that is not served
@@ -72,6 +72,24 @@ func Cache(namespace string) (cache.Options, error) {
 		options.DefaultNamespaces = map[string]cache.Config{namespace: {}}
 	}
 	return options, nil
+}
+
+// slimPod drops what the rules do not read of a pod. Environment, volumes and probes are most of a pod, and a cluster has tens of
+// thousands.
+func slimPod(obj any) (any, error) {
+	pod, ok := obj.(*corev1.Pod)
+	if !ok {
+		return obj, nil
+	}
+	spec := corev1.PodSpec{NodeName: pod.Spec.NodeName, RestartPolicy: pod.Spec.RestartPolicy}
+	for _, c := range pod.Spec.Containers {
+		spec.Containers = append(spec.Containers, corev1.Container{Name: c.Name})
+	}
+	for _, c := range pod.Spec.InitContainers {
+		spec.InitContainers = append(spec.InitContainers, corev1.Container{Name: c.Name, RestartPolicy: c.RestartPolicy})
+	}
+	pod.Spec, pod.ManagedFields = spec, nil
+	return pod, nil
 }
 
 // Options are what may differ between the places the controller runs in.

@@ -34,7 +34,7 @@ func states(mgr ctrl.Manager, kinds []kinds.Kind) metrics.States {
 
 func stateOf(kind kinds.Kind, obj manifest.Object) metrics.State {
 	s := metrics.State{Namespace: obj.GetNamespace(), Framework: kind.Framework(), State: "New"}
-	if conditions := kind.Read(obj).Status.Conditions; len(conditions) > 0 {
+	if conditions := kind.Conditions(obj); len(conditions) > 0 {
 		s.State = string(conditions[len(conditions)-1].Type)
 	}
 	return s

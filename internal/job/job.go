@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"strings"
@@ -69,6 +70,11 @@ type Replica struct {
 }
 
 func (r Replica) String() string { return r.Role + " " + strconv.Itoa(int(r.Index)) }
+
+// compare orders replicas by role and index.
+func (r Replica) compare(other Replica) int {
+	return cmp.Or(cmp.Compare(r.Role, other.Role), cmp.Compare(r.Index, other.Index))
+}
 
 // RunPolicy is the part of the job's spec that says how it is run.
 type RunPolicy struct {

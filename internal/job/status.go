@@ -100,6 +100,7 @@ func (s Status) clone() Status {
 	}
 	s.Attempts = slices.Clone(s.Attempts)
 	s.Records = slices.Clone(s.Records)
+	slices.SortFunc(s.Records, func(a, b Record) int { return a.Replica.compare(b.Replica) })
 	s.AvoidNodes = slices.Clone(s.AvoidNodes)
 	return s
 }
@@ -117,21 +118,25 @@ func (s *Status) role(name string) *RoleStatus {
 
 // record returns what is remembered of a replica, nil if nothing is.
 func (s *Status) record(r Replica) *Record {
-	for i := range s.Records {
-		if s.Records[i].Replica == r {
-			return &s.Records[i]
-		}
+	if i, found := s.findRecord(r); found {
+		return &s.Records[i]
 	}
 	return nil
 }
 
+// findRecord is where the record of a replica is, or would be. Records are sorted: a job of thousands of replicas may have one of
+// each, and every pass looks for them all.
+func (s *Status) findRecord(r Replica) (int, bool) {
+	return slices.BinarySearchFunc(s.Records, r, func(rec Record, r Replica) int { return rec.Replica.compare(r) })
+}
+
 // recordOf returns the replica's record, reset if it was about another pod.
 func (s *Status) recordOf(r Replica, pod types.UID) *Record {
-	rec := s.record(r)
-	if rec == nil {
-		s.Records = append(s.Records, Record{Replica: r})
-		rec = &s.Records[len(s.Records)-1]
+	i, found := s.findRecord(r)
+	if !found {
+		s.Records = slices.Insert(s.Records, i, Record{Replica: r})
 	}
+	rec := &s.Records[i]
 	if rec.Pod != pod {
 		rec.Pod, rec.Failures, rec.Handled = pod, 0, false
 	}

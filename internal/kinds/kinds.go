@@ -6,6 +6,7 @@ package kinds
 import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
 	"github.com/trainyard/trainyard/internal/job"
 	"github.com/trainyard/trainyard/internal/kinds/jax"
 	"github.com/trainyard/trainyard/internal/kinds/pytorch"
@@ -24,6 +25,8 @@ type Kind interface {
 	New() manifest.Object
 	// Read takes the job out of an API object, which it leaves as it is. Defaults are applied on the way.
 	Read(manifest.Object) *manifest.Manifest
+	// Conditions are the job's conditions in the words of the rules, without the cost of Read.
+	Conditions(manifest.Object) []kubeflowv1.JobCondition
 	// Write puts a status into the API object that the manifest was read from.
 	Write(manifest.Object, *manifest.Manifest, job.Status)
 }

@@ -73,6 +73,11 @@ func (Kind) Resize(obj manifest.Object, role string, n int32) (name string, ok b
 	return "", false
 }
 
+// Conditions are the conditions of a job.
+func (Kind) Conditions(obj manifest.Object) []kubeflowv1.JobCondition {
+	return obj.(kubeflowv1.Job).Parts().Status.Conditions
+}
+
 // Read takes the job out of an API object, which it leaves as it is.
 func (k Kind) Read(obj manifest.Object) *manifest.Manifest {
 	written := *obj.(kubeflowv1.Job).Parts().ReplicaSpecs

@@ -13,13 +13,17 @@ import (
 // readStatus takes the neutral status out of a TrainJob's. The job's states are its memory; conditions are read only where Trainer
 // itself has ended a job.
 func readStatus(s *trainer.TrainJobStatus, roles []job.Role) job.Status {
-	states := s.States
-	if len(states) == 0 {
-		states = statesOf(s.Conditions)
-	}
 	return manifest.ReadStatus(&kubeflowv1.JobStatus{
-		Conditions: states, ReplicaStatuses: s.ReplicaStatuses, StartTime: s.StartTime, CompletionTime: s.CompletionTime, RunStatus: s.RunStatus,
+		Conditions: states(s), ReplicaStatuses: s.ReplicaStatuses, StartTime: s.StartTime, CompletionTime: s.CompletionTime, RunStatus: s.RunStatus,
 	}, roles)
+}
+
+// states are those of a TrainJob of ours, or the end that Trainer gave to one of its own.
+func states(s *trainer.TrainJobStatus) []kubeflowv1.JobCondition {
+	if len(s.States) > 0 {
+		return s.States
+	}
+	return statesOf(s.Conditions)
 }
 
 // writeStatus puts the neutral status into a TrainJob's, and keeps the fields that the neutral status does not have.

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
 	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
 	"github.com/trainyard/trainyard/internal/job"
 	"github.com/trainyard/trainyard/internal/manifest"
@@ -53,6 +54,11 @@ func (k Kind) Resize(obj manifest.Object, role string, n int32) (string, bool) {
 	}
 	tj.Spec.Trainer.NumNodes = &n
 	return trains, true
+}
+
+// Conditions are the states of a TrainJob, or how Trainer ended it.
+func (Kind) Conditions(obj manifest.Object) []kubeflowv1.JobCondition {
+	return states(&obj.(*trainer.TrainJob).Status)
 }
 
 // Read takes the job out of a TrainJob, which it leaves as it is.
