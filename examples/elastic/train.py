@@ -15,7 +15,9 @@ from torch.nn.parallel import DistributedDataParallel
 
 STEPS = int(os.environ.get("STEPS", "100"))
 PAUSE = float(os.environ.get("SECONDS_PER_STEP", "0"))
-FOLDER = os.path.join(os.environ.get("CHECKPOINTS", "checkpoints"), os.environ["TORCHELASTIC_RUN_ID"])  # each job has its own
+# Each job has its own folder. The run id ends with the attempt, and the checkpoints are for all attempts.
+JOB = os.environ["TORCHELASTIC_RUN_ID"].removesuffix("-" + os.environ.get("TRAINYARD_ATTEMPT", ""))
+FOLDER = os.path.join(os.environ.get("CHECKPOINTS", "checkpoints"), JOB)
 CHECKPOINT = os.path.join(FOLDER, "last.pt")
 DEVICE = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if torch.cuda.is_available() else torch.device("cpu")
 
