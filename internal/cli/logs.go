@@ -2,7 +2,10 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,7 +17,10 @@ type logs struct {
 	target
 	query   yard.LogQuery
 	attempt int32
+	tail    int64
 	follow  bool
+	// timestamps says that each line begins with its time.
+	timestamps bool
 }
 
 func logsCommand() *cobra.Command {
@@ -32,6 +38,11 @@ outages of the API server, and ends with the job.`,
 	flags.BoolVarP(&l.follow, "follow", "f", false, "follow the logs until the job ends")
 	flags.StringVar(&l.query.Replica, "replica", "", "only this replica, as in worker-1")
 	flags.Int32Var(&l.attempt, "attempt", 0, "only this attempt, counted from 1")
+	flags.Int64Var(&l.tail, "tail", -1, "only the last lines of each replica, as in 100 (default: all)")
+	flags.Lookup("tail").DefValue = ""
+	flags.BoolVar(&l.timestamps, "timestamps", false, "begin each line with its time")
+	flags.BoolVarP(&l.query.Previous, "previous", "p", false, "only what each container wrote before it was last restarted in its pod")
+	flags.StringVarP(&l.query.Container, "container", "c", "", "another container than the one that trains, also an init container")
 	flags.DurationVar(&l.query.Since, "since", 0, "only lines newer than this, as in 10m")
 	return cmd
 }
@@ -40,10 +51,22 @@ func (l *logs) run(cmd *cobra.Command, name string) error {
 	if l.query.Since < 0 {
 		return usageError{fmt.Errorf("--since %s: use a positive time, as in 10m", l.query.Since)}
 	}
+	if l.query.Previous && l.follow {
+		return usageError{errors.New("--previous is about what has ended: leave out -f")}
+	}
+	if cmd.Flags().Changed("tail") {
+		if l.tail < 0 {
+			return usageError{fmt.Errorf("--tail %d: use 0 or more", l.tail)}
+		}
+		l.query.Tail = &l.tail
+	}
 	ctx, stop := untilInterrupted(cmd.Context())
 	defer stop()
 	y, j, err := l.find(ctx, name)
 	if err != nil {
+		return err
+	}
+	if err := l.checkContainer(ctx, y, j); err != nil {
 		return err
 	}
 	if cmd.Flags().Changed("attempt") {
@@ -62,18 +85,50 @@ func (l *logs) run(cmd *cobra.Command, name string) error {
 	}
 	s := newScreen(cmd.OutOrStdout(), cmd.ErrOrStderr())
 	s.width = 0 // no live line
-	show := func(line yard.Line) { s.log(line.Replica, line.Text, pad) }
+	printed := 0
+	show := func(line yard.Line) {
+		printed++
+		if l.timestamps {
+			line.Text = line.Time.UTC().Format("2006-01-02T15:04:05.000Z ") + line.Text
+		}
+		s.log(line.Replica, line.Text, pad)
+	}
 	if l.follow {
 		return l.following(ctx, y, j, show, contactTo(cmd.ErrOrStderr()))
 	}
-	lines, err := y.Logs(ctx, j, l.query)
-	for _, line := range lines {
-		show(line)
-	}
-	if err == nil && len(lines) == 0 {
+	err = y.Logs(ctx, j, l.query, show)
+	switch {
+	case ctx.Err() != nil:
+		return outcome(exitInterrupted)
+	case err == nil && printed == 0 && l.query.Previous:
+		s.say("There is no earlier log of %s: no container was restarted in its pod.", j.Job.Name)
+	case err == nil && printed == 0:
 		s.say("There is no log of %s: its pods are gone, or have not written anything. %s may say more.", j.Job.Name, hint(y, j, "why"))
 	}
 	return l.explain(err)
+}
+
+// checkContainer refuses a container that no pod has.
+func (l *logs) checkContainer(ctx context.Context, y *yard.Yard, j *yard.Job) error {
+	if l.query.Container == "" {
+		return nil
+	}
+	pods, err := y.Pods(ctx, j)
+	if err != nil {
+		return l.explain(err)
+	}
+	var names []string
+	for _, pod := range pods {
+		for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+			if !slices.Contains(names, c.Name) {
+				names = append(names, c.Name)
+			}
+		}
+	}
+	if len(pods) > 0 && !slices.Contains(names, l.query.Container) {
+		return usageError{fmt.Errorf("%s has no container %s: it has %s", j.Job.Name, l.query.Container, strings.Join(names, ", "))}
+	}
+	return nil
 }
 
 // following prints lines until the job has ended, or the person stops it.

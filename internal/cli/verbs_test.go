@@ -202,3 +202,31 @@ func TestALongLogIsShownToItsEnd(t *testing.T) {
 		}
 	}
 }
+
+// A job with an init container and a container that was restarted in its pod.
+func TestWhichLinesOfALog(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	file := filepath.Join(t.TempDir(), "job.yaml")
+	write(t, file, strings.NewReplacer("          containers:", `          initContainers: [{name: fetch, image: none, command: [echo, fetched]}]
+          volumes: [{name: data, emptyDir: {}}]
+          containers:`, "image: none,", "image: none, volumeMounts: [{name: data, mountPath: /data}],").Replace(
+		job("talks", 1, "[ -e /data/again ] || { echo before; touch /data/again; exit 1; }; echo one; echo two; echo three; exec sleep 600")))
+	d.expect(d.types("submit", "-f", file), 0)
+	d.Eventually("it has been restarted", func() error { return found(d.types("logs", "talks").Stdout, "three") })
+	d.expect(d.types("logs", "talks"), 0, `\Aworker-0 \| before\nworker-0 \| one\nworker-0 \| two\nworker-0 \| three\n\z`)
+	d.expect(d.types("logs", "talks", "--tail=2"), 0, `\Aworker-0 \| two\nworker-0 \| three\n\z`)
+	d.expect(d.types("logs", "talks", "--tail=1", "--timestamps"), 0, `\Aworker-0 \| \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z three\n\z`)
+	d.expect(d.types("logs", "talks", "--previous"), 0, `\Aworker-0 \| before\n\z`)
+	d.expect(d.types("logs", "talks", "-c", "fetch"), 0, `\Aworker-0 \| fetched\n\z`)
+	d.refuses(d.types("logs", "talks", "-c", "nobody"), 2, "talks has no container nobody: it has fetch, pytorch$")
+	d.refuses(d.types("logs", "talks", "-f", "--previous"), 2, "--previous is about what has ended: leave out -f$")
+	d.refuses(d.types("logs", "talks", "--tail=-1"), 2, "--tail -1: use 0 or more$")
+	follower := d.follows(newWire(t, local.Shared(t).Kubeconfig()), "talks", "--tail=1")
+	d.Eventually("its last line", func() error { return found(follower.said(), "three") })
+	d.expect(d.types("delete", "talks"), 0)
+	follower.ends(t)
+	if got := follower.wordsOf("worker-0"); got != "three" {
+		t.Errorf("-f --tail=1 shows %q", got)
+	}
+}

@@ -30,6 +30,12 @@ type LogQuery struct {
 	Replica string
 	Attempt *int32
 	Since   time.Duration
+	// Container is another container than the one that trains; empty means that one.
+	Container string
+	// Tail is how many of the last lines of each replica are wanted, nil for all. They come from the container's present run.
+	Tail *int64
+	// Previous asks Logs for the run of each container before the present one only.
+	Previous bool
 	// Partial asks FollowLogs for incomplete lines too.
 	Partial bool
 }
@@ -44,34 +50,59 @@ func replicaOf(pod *corev1.Pod) (string, int32) {
 	return pod.Labels[naming.LabelReplicaType] + "-" + pod.Labels[naming.LabelReplicaIndex], int32(attempt)
 }
 
-// Logs are all lines written so far, in the order of time, with an incomplete line as it is now. If some logs cannot be read, it
-// returns the lines of the others, and an error for the first that cannot.
-func (y *Yard) Logs(ctx context.Context, j *Job, q LogQuery) ([]Line, error) {
+// Logs emits all lines written so far, in the order of time, with an incomplete line as it is now. It reads all logs at the same time
+// and keeps only a few lines of each in memory. If some logs cannot be read, it emits the lines of the others, and returns an error for
+// the first that cannot.
+func (y *Yard) Logs(ctx context.Context, j *Job, q LogQuery, emit func(Line)) error {
 	pods, err := y.Pods(ctx, j)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var all []Line
-	var failed error
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var sources []*source
 	for i := range pods {
-		if !q.wants(&pods[i]) {
-			continue
+		if q.wants(&pods[i]) {
+			sources = append(sources, y.open(ctx, j, &pods[i], q))
 		}
-		s := newStream(y, j, &pods[i], q, func(l Line) { all = append(all, l) })
-		if restarts(&pods[i], s.container) > 0 {
+	}
+	merge(sources, emit)
+	for _, s := range sources {
+		if s.err != nil {
+			return s.err
+		}
+	}
+	return ctx.Err()
+}
+
+// open starts to read the log of a pod, as far as it is written.
+func (y *Yard) open(ctx context.Context, j *Job, pod *corev1.Pod, q LogQuery) *source {
+	lines := make(chan Line, 100)
+	out := &source{lines: lines}
+	s := newStream(y, j, pod, q, func(l Line) {
+		select {
+		case lines <- l:
+		case <-ctx.Done():
+		}
+	})
+	go func() {
+		defer close(lines)
+		if (restarts(pod, s.container) > 0 && q.Tail == nil) || q.Previous {
 			_ = s.read(ctx, corev1.PodLogOptions{Previous: true}) // it may be gone already
 		}
-		if err := ignoreLost(s.read(ctx, corev1.PodLogOptions{})); err != nil && failed == nil {
-			failed = fmt.Errorf("reading the log of %s: %w", pods[i].Name, err)
+		if q.Previous {
+			return
 		}
-	}
-	slices.SortStableFunc(all, func(a, b Line) int { return a.Time.Compare(b.Time) })
-	return all, failed
+		if err := ignoreLost(s.read(ctx, corev1.PodLogOptions{})); err != nil {
+			out.err = fmt.Errorf("reading the log of %s: %w", pod.Name, err)
+		}
+	}()
+	return out
 }
 
 // restarts is how often a container was restarted in its pod.
 func restarts(pod *corev1.Pod, container string) int32 {
-	for _, c := range pod.Status.ContainerStatuses {
+	for _, c := range slices.Concat(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses) {
 		if c.Name == container {
 			return c.RestartCount
 		}

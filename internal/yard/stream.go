@@ -26,6 +26,7 @@ type stream struct {
 	replica   string
 	attempt   int32
 	since     *metav1.Time
+	tail      *int64 // until the log is opened for the first time
 	// last is the time of the last line emitted, resumed what last was when the log was opened, open what was read of the next line.
 	last, resumed time.Time
 	open          openLine
@@ -49,6 +50,10 @@ func newStream(y *Yard, j *Job, pod *corev1.Pod, q LogQuery, emit func(Line)) *s
 			s.container = job.TrainingContainer(pod.Spec, role.Container)
 		}
 	}
+	if q.Container != "" {
+		s.container = q.Container
+	}
+	s.tail = q.Tail
 	if q.Since > 0 {
 		s.since = &metav1.Time{Time: time.Now().Add(-q.Since).Truncate(time.Second)} // the API has whole seconds
 	}
@@ -68,6 +73,12 @@ func (s *stream) update(pod *corev1.Pod, gone bool) {
 func (s *stream) record(pod *corev1.Pod, gone bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for _, c := range pod.Status.InitContainerStatuses {
+		if c.Name == s.container {
+			s.started = s.started || c.State.Running != nil || c.State.Terminated != nil || c.RestartCount > 0
+			s.ended = s.ended || c.State.Terminated != nil && c.State.Terminated.ExitCode == 0
+		}
+	}
 	for _, c := range pod.Status.ContainerStatuses {
 		if c.Name == s.container && (c.State.Running != nil || c.State.Terminated != nil || c.RestartCount > 0) {
 			s.started = true
@@ -152,8 +163,10 @@ func (s *stream) readNew(ctx context.Context) error {
 		return nil
 	}
 	if n := restarts(pod, s.container); n > s.restarts {
-		if err := ignoreLost(s.read(ctx, corev1.PodLogOptions{Previous: true})); err != nil {
-			return err
+		if s.tail == nil {
+			if err := ignoreLost(s.read(ctx, corev1.PodLogOptions{Previous: true})); err != nil {
+				return err
+			}
 		}
 		s.endOpen() // if the log before the restart is lost
 		s.restarts = n
@@ -176,12 +189,17 @@ func (s *stream) read(ctx context.Context, options corev1.PodLogOptions) error {
 	if !s.last.IsZero() {
 		options.SinceTime = &metav1.Time{Time: s.last}
 	}
+	options.TailLines = s.tail
 	log, err := s.yard.Core.CoreV1().Pods(s.pod.Namespace).GetLogs(s.pod.Name, &options).Stream(ctx)
 	if err != nil {
 		return err
 	}
 	defer log.Close() //nolint:errcheck // it was only read
 	s.opened = true
+	if s.tail != nil && s.since == nil { // a log that breaks off before its first line is read from here
+		s.since = &metav1.Time{Time: time.Now().Truncate(time.Second)}
+	}
+	s.tail = nil
 	err = s.lines(log)
 	if err == nil && !options.Follow { // else the container may still write, and the line is read again later
 		s.endOpen()
