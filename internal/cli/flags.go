@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // durationFlag is an optional duration for a run policy, which has whole seconds.
@@ -64,6 +66,20 @@ func flagError(cmd *cobra.Command, err error) error {
 		}
 	}
 	return usageError{fmt.Errorf("%w; `%s --help` lists the flags", err, cmd.CommandPath())}
+}
+
+// addSelector adds the flag that selects jobs by their labels.
+func addSelector(cmd *cobra.Command, selector *string) {
+	cmd.Flags().StringVarP(selector, "selector", "l", "", "only jobs with these labels, as in team=vision")
+}
+
+// parseSelector is a selector of labels; an empty one selects all.
+func parseSelector(text string) (client.ListOption, error) {
+	selector, err := labels.Parse(text)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--selector %s: %w", text, err)}
+	}
+	return client.MatchingLabelsSelector{Selector: selector}, nil
 }
 
 // checkChoice checks the value of a flag that allows only some.

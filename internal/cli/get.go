@@ -1,7 +1,10 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -16,8 +19,8 @@ import (
 // get is `trainyard get`: the jobs of a namespace.
 type get struct {
 	target
-	all    bool
-	output string
+	all              bool
+	selector, output string
 }
 
 func getCommand() *cobra.Command {
@@ -31,46 +34,75 @@ func getCommand() *cobra.Command {
 	}
 	addTarget(cmd, &g.target)
 	cmd.Flags().BoolVarP(&g.all, "all-namespaces", "A", false, "the jobs of all namespaces")
-	cmd.Flags().StringVarP(&g.output, "output", "o", "table", "table, yaml or json")
+	cmd.Flags().StringVarP(&g.output, "output", "o", "table", "table, wide, name, yaml or json")
+	addSelector(cmd, &g.selector)
 	return cmd
 }
 
 func (g *get) run(cmd *cobra.Command, args []string) error {
-	if err := checkChoice("output", g.output, "table", "yaml", "json"); err != nil {
+	if err := checkChoice("output", g.output, "table", "wide", "name", "yaml", "json"); err != nil {
 		return err
 	}
 	jobs, err := g.jobs(cmd, args)
 	if err != nil {
 		return err
 	}
-	if g.output != "table" {
+	switch g.output {
+	case "yaml", "json":
 		return printJobs(cmd, jobs, g.output)
+	case "name":
+		return printNames(cmd, jobs)
 	}
 	if len(jobs) == 0 {
 		fmt.Fprintf(cmd.ErrOrStderr(), "There are no jobs%s.\n", g.where())
 		return nil
 	}
 	table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 3, ' ', 0)
-	head, row := "", ""
-	if g.all {
-		head = "NAMESPACE\t"
-	}
-	fmt.Fprintf(table, "%sNAME\tKIND\tSTATE\tREADY\tATTEMPT\tRETRIES\tAGE\tMESSAGE\n", head)
+	fmt.Fprintln(table, strings.Join(g.columns("NAMESPACE", "NAME", "KIND", "STATE", "READY", "ATTEMPT", "RETRIES", "DISRUPTIONS", "AGE", "MESSAGE"), "\t"))
 	for _, j := range jobs {
-		if g.all {
-			row = j.Job.Namespace + "\t"
-		}
 		s := storyOf(j, time.Now())
-		fmt.Fprintf(table, "%s%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", row, j.Job.Name, j.Kind.Name(), s.State(), j.Status.Ready, s.Attempt(), s.Retries(),
-			story.Span(time.Since(s.Created)), cut(s.Message(), 70))
+		message := s.Message()
+		if g.output != "wide" {
+			message = cut(message, 70)
+		}
+		fmt.Fprintln(table, strings.Join(g.columns(j.Job.Namespace, j.Job.Name, j.Kind.Name(), s.State(), j.Status.Ready, fmt.Sprint(s.Attempt()), s.Retries(),
+			fmt.Sprint(j.Status.Disruptions), story.Span(time.Since(s.Created)), message), "\t"))
 	}
 	return table.Flush()
 }
 
+// columns are the cells of a row that are shown: the namespace with -A, the disruptions with -o wide.
+func (g *get) columns(cells ...string) []string {
+	const disruptions = 7
+	if g.output != "wide" {
+		cells = slices.Delete(cells, disruptions, disruptions+1)
+	}
+	if !g.all {
+		cells = cells[1:]
+	}
+	return cells
+}
+
+// printNames prints jobs as other verbs take them.
+func printNames(cmd *cobra.Command, jobs []*yard.Job) error {
+	out := &printer{Writer: cmd.OutOrStdout()}
+	for _, j := range jobs {
+		out.printf("%s/%s\n", strings.ToLower(j.Kind.Name()), j.Job.Name)
+	}
+	return out.err
+}
+
 func (g *get) jobs(cmd *cobra.Command, args []string) ([]*yard.Job, error) {
+	if len(args) == 1 && g.selector != "" {
+		return nil, usageError{errors.New("a name and a selector are two ways to choose: leave out one")}
+	}
 	if len(args) == 1 {
 		_, j, err := g.find(cmd.Context(), args[0])
 		return []*yard.Job{j}, err
+	}
+	selector, err := parseSelector(g.selector)
+	if err != nil {
+		return nil, err
 	}
 	y, err := g.open()
 	if err != nil {
@@ -80,7 +112,7 @@ func (g *get) jobs(cmd *cobra.Command, args []string) ([]*yard.Job, error) {
 	if g.all {
 		namespace = ""
 	}
-	jobs, err := y.Jobs(cmd.Context(), namespace)
+	jobs, err := y.Jobs(cmd.Context(), namespace, selector)
 	return jobs, g.explain(err)
 }
 

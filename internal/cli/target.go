@@ -53,7 +53,7 @@ func (t *target) complete(cmd *cobra.Command, args []string, _ string) ([]cobra.
 	defer cancel()
 	t.notice = nil
 	y, err := t.open()
-	if len(args) > 0 || err != nil {
+	if len(args) > 0 && !strings.Contains(cmd.Use, "JOB…") || err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	jobs, _ := y.Jobs(ctx, y.Namespace)

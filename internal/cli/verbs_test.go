@@ -230,3 +230,24 @@ func TestWhichLinesOfALog(t *testing.T) {
 		t.Errorf("-f --tail=1 shows %q", got)
 	}
 }
+
+func TestChoosingJobs(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	file := filepath.Join(t.TempDir(), "job.yaml")
+	for name, team := range map[string]string{"a1": "a", "a2": "a", "b1": "b", "b2": "b"} {
+		write(t, file, strings.Replace(job(name, 1, "true"), "{name: "+name+"}", "{name: "+name+", labels: {team: "+team+"}}", 1))
+		d.expect(d.types("submit", "-f", file), 0)
+	}
+	d.expect(d.types("get", "-o", "name"), 0, `\Apytorchjob/a1\npytorchjob/a2\npytorchjob/b1\npytorchjob/b2\n\z`)
+	d.expect(d.types("ls", "-l", "team=b", "-o", "name"), 0, `\Apytorchjob/b1\npytorchjob/b2\n\z`)
+	d.expect(d.types("get", "-l", "team=b", "-o", "wide"), 0, `^NAME +KIND +STATE +READY +ATTEMPT +RETRIES +DISRUPTIONS +AGE +MESSAGE`, `^b2 +PyTorchJob `)
+	d.refuses(d.types("get", "a1", "-l", "team=b"), 2, "a name and a selector are two ways to choose")
+	d.refuses(d.types("get", "-l", "team in"), 2, "--selector team in: ")
+	d.refuses(d.types("delete"), 2, "no job is named: use `trainyard delete JOB`, `trainyard delete --all` or `trainyard delete -l SELECTOR`$")
+	d.refuses(d.types("delete", "a1", "--all"), 2, "three ways to choose: use one$")
+	d.refuses(d.types("delete", "a1", "nobody"), 1, "there is no such job as nobody")
+	d.expect(d.types("delete", "a1", "pytorchjob/a2"), 0, `\Aa1 is deleted\.\na2 is deleted\.\n\z`)
+	d.expect(d.types("delete", "-l", "team=b,team!=a"), 0, `\Ab1 is deleted\.\nb2 is deleted\.\n\z`)
+	d.expect(d.types("delete", "--all"), 0, `\AThere are no such jobs in namespace `)
+}

@@ -106,8 +106,8 @@ func (y *Yard) Find(ctx context.Context, name string) (*Job, error) {
 	return nil, fmt.Errorf("jobs of two kinds have the name %s: use %s/%[1]s", name, strings.ToLower(found[0].Kind.Name()))
 }
 
-// Jobs are all jobs of the namespace, or of all namespaces if it is empty, sorted by name.
-func (y *Yard) Jobs(ctx context.Context, namespace string) ([]*Job, error) {
+// Jobs are the jobs of the namespace, or of all namespaces if it is empty, that the options select, sorted by name.
+func (y *Yard) Jobs(ctx context.Context, namespace string, options ...client.ListOption) ([]*Job, error) {
 	var jobs []*Job
 	var unavailable error
 	available := false
@@ -116,7 +116,7 @@ func (y *Yard) Jobs(ctx context.Context, namespace string) ([]*Job, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := y.List(ctx, list, client.InNamespace(namespace)); isUnavailable(err) {
+		if err := y.List(ctx, list, append([]client.ListOption{client.InNamespace(namespace)}, options...)...); isUnavailable(err) {
 			unavailable = err
 			continue
 		} else if err != nil {
