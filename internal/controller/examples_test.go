@@ -75,6 +75,20 @@ func TestTheProcessesOfAJAXJobMeetAtTheCoordinator(t *testing.T) {
 	}
 }
 
+// The Workers find the Master, and the Master resolves the addresses of all Workers. The job ends with the Master.
+func TestTheReplicasOfAnXGBoostJobMeetAtTheMaster(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.example("xgboostjob", "xgboostjob.yaml", "backoffLimit: 2", "cleanPodPolicy: None")
+	j := &training{world: w, name: "xgboostjob", empty: &kubeflowv1.XGBoostJob{}}
+	if s := j.becomes(kubeflowv1.JobSucceeded); s.Retries+s.Disruptions != 0 || s.ReplicaStatuses["Master"].Succeeded != 1 {
+		t.Errorf("the status is\n%s", describe(s))
+	}
+	w.says("xgboostjob-master-0", "rank 0 of 3, master xgboostjob-master-0:9999", "workers: 2 found",
+		"rank 1 has sent 1000 values", "rank 2 has sent 1000 values", "done: 3000 values in 10 bins")
+	w.Await("rank 2: taken", "logs", "xgboostjob-worker-1")
+}
+
 func TestTheReplicasOfATFJobTalkAsTFConfigSays(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

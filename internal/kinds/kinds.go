@@ -12,6 +12,7 @@ import (
 	"github.com/trainyard/trainyard/internal/kinds/pytorch"
 	"github.com/trainyard/trainyard/internal/kinds/tensorflow"
 	"github.com/trainyard/trainyard/internal/kinds/trainjob"
+	"github.com/trainyard/trainyard/internal/kinds/xgboost"
 	"github.com/trainyard/trainyard/internal/manifest"
 )
 
@@ -59,7 +60,7 @@ type Based interface {
 }
 
 // All are the kinds, in the order in which they are set up.
-var All = []Adapter{pytorch.Kind, tensorflow.Kind, jax.Kind, trainjob.Kind{}}
+var All = []Adapter{pytorch.Kind, tensorflow.Kind, jax.Kind, xgboost.Kind, trainjob.Kind{}}
 
 // Of is the kind of an object in whatever version, nil if it is no job of ours.
 func Of(object schema.GroupVersionKind) Adapter {

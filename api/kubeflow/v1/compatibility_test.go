@@ -35,6 +35,10 @@ func TestNothingOfTrainingOperatorsTypesIsLost(t *testing.T) {
 		jax := theirs.JAXJob{}
 		fill.Fill(&jax)
 		through[kubeflowv1.JAXJob](t, seed, jax)
+
+		xgboost := theirs.XGBoostJob{}
+		fill.Fill(&xgboost)
+		through[kubeflowv1.XGBoostJob](t, seed, xgboost)
 	}
 }
 
@@ -127,6 +131,8 @@ func TestConstantsAreTrainingOperators(t *testing.T) {
 		kubeflowv1.TFPortName:                 theirs.TFJobDefaultPortName,
 		kubeflowv1.JAXContainer:               theirs.JAXJobDefaultContainerName,
 		kubeflowv1.JAXPortName:                theirs.JAXJobDefaultPortName,
+		kubeflowv1.XGBoostContainer:           theirs.XGBoostJobDefaultContainerName,
+		kubeflowv1.XGBoostPortName:            theirs.XGBoostJobDefaultPortName,
 		string(kubeflowv1.JobCreated):         string(theirs.JobCreated),
 		string(kubeflowv1.JobRunning):         string(theirs.JobRunning),
 		string(kubeflowv1.JobRestarting):      string(theirs.JobRestarting),
@@ -143,7 +149,8 @@ func TestConstantsAreTrainingOperators(t *testing.T) {
 			t.Errorf("ours is %q, theirs is %q", ours, theirs)
 		}
 	}
-	if kubeflowv1.PyTorchPort != theirs.PyTorchJobDefaultPort || kubeflowv1.TFPort != theirs.TFJobDefaultPort || kubeflowv1.JAXPort != theirs.JAXJobDefaultPort {
+	if kubeflowv1.PyTorchPort != theirs.PyTorchJobDefaultPort || kubeflowv1.TFPort != theirs.TFJobDefaultPort ||
+		kubeflowv1.JAXPort != theirs.JAXJobDefaultPort || kubeflowv1.XGBoostPort != theirs.XGBoostJobDefaultPort {
 		t.Error("the default ports differ")
 	}
 }

@@ -50,6 +50,10 @@ func jax(all ...string) string {
 	pod := "template: {spec: {containers: [{name: jax, image: train}]}}"
 	return "apiVersion: kubeflow.org/v1\nkind: JAXJob\nmetadata: {name: mnist}\nspec: {jaxReplicaSpecs: " + roles(pod, all...) + "}"
 }
+func xgboost(all ...string) string {
+	pod := "template: {spec: {containers: [{name: xgboost, image: train}]}}"
+	return "apiVersion: kubeflow.org/v1\nkind: XGBoostJob\nmetadata: {name: mnist}\nspec: {xgbReplicaSpecs: " + roles(pod, all...) + "}"
+}
 func tfRoles(all ...string) string { return tf("tfReplicaSpecs: " + roles(tfPod, all...)) }
 
 func named(name, manifest string) string {
@@ -97,6 +101,9 @@ func TestRefusalsSayWhatToDo(t *testing.T) {
 			`spec.elasticPolicy.rdzvBackend: Unsupported value: "mpi": supported values: "", "c10d", "etcd", "etcd-v2"`},
 
 		{"no spec", "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: mnist}", "spec: Required value"},
+		{"an XGBoostJob without a Master", xgboost("Worker=2"), "spec.xgbReplicaSpecs: Invalid value: an XGBoostJob has exactly one Master: add the role Master with replicas 1"},
+		{"an XGBoostJob with two Masters", xgboost("Master=2"), "spec.xgbReplicaSpecs: Invalid value: an XGBoostJob has exactly one Master: add the role Master with replicas 1"},
+		{"a role that an XGBoostJob does not have", xgboost("Master", "PS"), "spec.xgbReplicaSpecs: Invalid value: unknown role PS: use Master or Worker"},
 		{"a role that a JAXJob does not have", jax("Master", "Worker"), "spec.jaxReplicaSpecs: Invalid value: unknown role Master: use Worker"},
 		{"a JAXJob without replicas", jax("Worker=0"), "spec.jaxReplicaSpecs: Invalid value: the job has no replicas: add a Worker with replicas of at least 1"},
 		{"a JAXJob's role twice", jax("Worker", "worker"), "spec.jaxReplicaSpecs: Invalid value: a role is there twice, in different letter case: keep one of them"},
