@@ -49,15 +49,7 @@ func kustomized(t *testing.T, folder string) installed {
 // helmed renders the chart as helm install would, into the namespace that kustomize uses.
 func helmed(t *testing.T, values map[string]any) installed {
 	t.Helper()
-	chart, err := loader.Load(chartFolder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	render, err := chartutil.ToRenderValues(chart, values, chartutil.ReleaseOptions{Name: "jobs", Namespace: "trainyard-system"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	files, err := engine.Render(chart, render)
+	files, err := rendered(values)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,6 +60,19 @@ func helmed(t *testing.T, values map[string]any) installed {
 		}
 	}
 	return decode(t, strings.Join(stream, "\n---\n"))
+}
+
+// rendered are the chart's files with these values, by path.
+func rendered(values map[string]any) (map[string]string, error) {
+	chart, err := loader.Load(chartFolder)
+	if err != nil {
+		return nil, err
+	}
+	render, err := chartutil.ToRenderValues(chart, values, chartutil.ReleaseOptions{Name: "jobs", Namespace: "trainyard-system"}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return engine.Render(chart, render)
 }
 
 // decode reads a YAML stream strictly: a field that does not exist is an error.
@@ -86,6 +91,9 @@ func decode(t *testing.T, stream string) installed {
 			continue
 		}
 		object, kind, err := decoder.Decode([]byte(document), nil, nil)
+		if runtime.IsNotRegisteredError(err) && strings.Contains(document, "apiVersion: monitoring.coreos.com/v1") {
+			object, kind, err = prometheusObject(document)
+		}
 		if err != nil {
 			t.Fatalf("%v:\n%s", err, document)
 		}
@@ -227,13 +235,13 @@ func TestAnOperatorOfOneNamespaceHasNoRightsElsewhere(t *testing.T) {
 
 func TestValuesOfTheChart(t *testing.T) {
 	all := helmed(t, map[string]any{
-		"replicas": 2, "leaderElect": false, "metricsPort": 0, "healthPort": 0, "userRoles": false,
+		"replicas": 2, "metricsPort": 0, "healthPort": 0, "userRoles": false,
 		"controllerThreads": 4, "kubeAPIQPS": 50, "kubeAPIBurst": 100,
 		"image": map[string]any{"repository": "example.com/operator", "tag": "v1"},
 	})
 	deployment := all["Deployment/trainyard-operator"].(*appsv1.Deployment)
 	container := deployment.Spec.Template.Spec.Containers[0]
-	want := []string{"--leader-elect=false", "--metrics-bind-address=0", "--health-probe-bind-address=0",
+	want := []string{"--leader-elect=true", "--metrics-bind-address=0", "--health-probe-bind-address=0",
 		"--controller-threads=4", "--kube-api-qps=50", "--kube-api-burst=100"}
 	if diff := cmp.Diff(want, container.Args); diff != "" {
 		t.Errorf("arguments (-want +got):\n%s", diff)
@@ -251,13 +259,18 @@ func TestValuesOfTheChart(t *testing.T) {
 	}
 }
 
-func TestAMisspelledValueIsRefused(t *testing.T) {
-	chart, err := loader.Load(chartFolder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = chartutil.ToRenderValues(chart, map[string]any{"replica": 2}, chartutil.ReleaseOptions{}, nil)
-	if err == nil || !strings.Contains(err.Error(), "replica") {
-		t.Errorf("the answer to a misspelled value is %v", err)
+func TestValuesThatAreRefused(t *testing.T) {
+	for _, row := range []struct {
+		sentence string
+		values   map[string]any
+		want     string
+	}{
+		{"a misspelled value", map[string]any{"replica": 2}, "replica"},
+		{"two replicas without leader election", map[string]any{"replicas": 2, "leaderElect": false}, "several operators would run the same jobs"},
+		{"scraping without metrics", map[string]any{"metricsPort": 0, "serviceMonitor": map[string]any{"enabled": true}}, "no metrics to scrape"},
+	} {
+		if _, err := rendered(row.values); err == nil || !strings.Contains(err.Error(), row.want) {
+			t.Errorf("%s: the answer is %v, want %q", row.sentence, err, row.want)
+		}
 	}
 }
