@@ -2,7 +2,6 @@
 package main
 
 import (
-	"cmp"
 	"flag"
 	"fmt"
 	"log/slog"
@@ -10,7 +9,9 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
+	controllerconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -23,6 +24,7 @@ type options struct {
 	metricsAddress, probeAddress string
 	leaderElect                  bool
 	leaderElectionID             string
+	lease                        leaseTimes
 	namespace                    string
 	workers                      int
 	qps                          float64
@@ -34,6 +36,7 @@ func (o *options) register(flags *flag.FlagSet) {
 	flags.StringVar(&o.probeAddress, "health-probe-bind-address", ":8081", "The address of the health probes; 0 disables them.")
 	flags.BoolVar(&o.leaderElect, "leader-elect", false, "Work only while holding a lease, so that one of several operators is active and the others wait.")
 	flags.StringVar(&o.leaderElectionID, "leader-election-id", "trainyard-operator", "The name of that lease.")
+	o.lease.register(flags)
 	flags.StringVar(&o.namespace, "namespace", os.Getenv("KUBEFLOW_NAMESPACE"), "The namespace whose jobs to run; empty for all.")
 	flags.IntVar(&o.workers, "controller-threads", 10, "How many jobs of a kind are reconciled in parallel.")
 	flags.Float64Var(&o.qps, "kube-api-qps", 0, "The limit of requests a second to the API server; 0 means that only the API server limits them.")
@@ -70,6 +73,9 @@ func run(o options) error {
 		Metrics: metricsserver.Options{BindAddress: o.metricsAddress}, HealthProbeBindAddress: o.probeAddress,
 		LeaderElection: o.leaderElect, LeaderElectionID: o.leaderElectionID, LeaderElectionReleaseOnCancel: true,
 		LeaderElectionNamespace: leaseNamespace(o),
+		LeaseDuration:           &o.lease.duration, RenewDeadline: &o.lease.renewDeadline, RetryPeriod: &o.lease.retryPeriod,
+		// A standby keeps its caches synced, so that it can work as soon as it leads.
+		Controller: controllerconfig.Controller{EnableWarmup: ptr.To(true)},
 	})
 	if err != nil {
 		return fmt.Errorf("starting the operator: %w", err)
@@ -80,19 +86,10 @@ func run(o options) error {
 	if err := mgr.AddHealthzCheck("healthz", healthz.Ping); err != nil {
 		return err
 	}
-	if err := mgr.AddReadyzCheck("readyz", healthz.Ping); err != nil {
+	if err := mgr.AddReadyzCheck("readyz", newReadiness(mgr, o).check); err != nil {
 		return err
 	}
 	return mgr.Start(ctrl.SetupSignalHandler())
-}
-
-// leaseNamespace is the namespace of the lease. In a cluster it is the operator's own, which controller-runtime finds out; elsewhere
-// it is the namespace whose jobs the operator runs.
-func leaseNamespace(o options) string {
-	if _, err := os.Stat("/var/run/secrets/kubernetes.io/serviceaccount/namespace"); err == nil {
-		return ""
-	}
-	return cmp.Or(o.namespace, "default")
 }
 
 // limit sets the rate of requests. Without one only the API server's priority and fairness limits them.
