@@ -49,6 +49,18 @@ func (c *console) read(from *os.File, name string) {
 	}))
 }
 
+// EnlargePipes lets running containers write more, about 1 MB a stream, while this process reads nothing: before it is frozen.
+func (r *Runtime) EnlargePipes() {
+	for _, c := range r.allContainers() {
+		c.mu.Lock()
+		console := c.console
+		c.mu.Unlock()
+		if console != nil {
+			console.enlarge()
+		}
+	}
+}
+
 // end completes the log after the container has ended.
 func (c *console) end() {
 	c.log.unblock()

@@ -78,6 +78,21 @@ func (s *streams) resize(width, height uint16) {
 	}
 }
 
+// maxPipe is the largest pipe that Linux lets an ordinary user have by default.
+const maxPipe = 1 << 20
+
+// enlarge lets the command write more before anybody reads. Where that is refused the pipes stay as they are.
+func (s *streams) enlarge() {
+	for _, file := range []*os.File{s.stdout, s.stderr} {
+		if file == nil || s.tty != nil {
+			continue
+		}
+		if raw, err := file.SyscallConn(); err == nil {
+			_ = raw.Control(func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, maxPipe) })
+		}
+	}
+}
+
 // pump is a stream of output that is being read.
 type pump struct {
 	from *os.File
