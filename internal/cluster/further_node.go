@@ -23,7 +23,8 @@ type furtherNode struct {
 	spec    nodeSpec
 	dataDir string
 	meter   *meter
-	config  nodeStart // complete when the API server answers
+	config  nodeStart    // complete when the API server answers
+	crashed func(string) // called with the node's name when it ends by itself
 
 	mu      sync.Mutex // guards what follows; held while the node's process starts, stops or changes its state
 	state   string
@@ -31,6 +32,8 @@ type furtherNode struct {
 	process *enclave.Process
 	control net.Conn
 	reports *json.Decoder
+
+	prepared chan struct{} // the process is prepared to be frozen
 }
 
 // spawn starts the node's process, which waits for how to run.
@@ -91,11 +94,17 @@ func (n *furtherNode) follow(process *enclave.Process, reports *json.Decoder) {
 		if err := reports.Decode(&r); err != nil {
 			break
 		}
-		if r.Error != "" {
+		switch {
+		case r.Error != "":
 			klog.ErrorS(errors.New(r.Error), "A node reports an error", "node", n.spec.Name)
-			continue
+		case r.Prepared:
+			select {
+			case n.prepared <- struct{}{}:
+			default: // nobody waits any more
+			}
+		default:
+			n.meter.record(n.spec.Name, r.Usage, time.Now())
 		}
-		n.meter.record(n.spec.Name, r.Usage, time.Now())
 	}
 	<-process.Done()
 	n.mu.Lock()
@@ -104,6 +113,7 @@ func (n *furtherNode) follow(process *enclave.Process, reports *json.Decoder) {
 		klog.ErrorS(process.Err(), "A node ended by itself", "node", n.spec.Name)
 		n.end()
 		n.state = NodeKilled
+		go n.crashed(n.spec.Name)
 	}
 }
 
@@ -148,4 +158,20 @@ func (n *furtherNode) command(c nodeCommand) {
 		_ = n.control.SetWriteDeadline(time.Now().Add(time.Second))
 		send(n.control, c)
 	}
+}
+
+// freeze stops the node's process. Its containers can write about 1 MB each before they wait for it.
+func (n *furtherNode) freeze() error {
+	select {
+	case <-n.prepared: // for a request before, which was given up
+	default:
+	}
+	n.command(nodeCommand{PrepareFreeze: true})
+	select {
+	case <-n.prepared:
+	case <-n.process.Done():
+	case <-time.After(5 * time.Second):
+		return errors.New("it does not answer")
+	}
+	return n.process.Signal(syscall.SIGSTOP)
 }

@@ -59,7 +59,7 @@ func (n *furtherNode) fail(request string) error {
 	if n.process == nil && (request == NodeFreeze || request == NodeBreak) {
 		return fmt.Errorf("it does not run: restore it first")
 	}
-	if n.state == NodeFrozen && request == NodeBreak {
+	if n.state == NodeFrozen && (request == NodeBreak || request == NodeFreeze) {
 		return fmt.Errorf("it is frozen: restore it first")
 	}
 	switch request {
@@ -69,7 +69,7 @@ func (n *furtherNode) fail(request string) error {
 		n.end()
 		return os.RemoveAll(n.spec.dir(n.dataDir))
 	case NodeFreeze:
-		return n.process.Signal(syscall.SIGSTOP)
+		return n.freeze()
 	case NodeBreak:
 		n.setRefusing(true)
 	case NodeRestore:

@@ -44,6 +44,7 @@ type nodeCommand struct {
 	Start              *nodeStart          `json:",omitempty"`
 	ShortenGracePeriod *shorterGracePeriod `json:",omitempty"`
 	Refuse             *bool               `json:",omitempty"` // whether the runtime refuses everything
+	PrepareFreeze      bool                `json:",omitempty"` // the process is about to be stopped
 }
 
 type shorterGracePeriod struct {
@@ -51,10 +52,12 @@ type shorterGracePeriod struct {
 	Grace time.Duration
 }
 
-// nodeReport is what a further node sends: first that it has started or why it has not, then what its containers use.
+// nodeReport is what a further node sends: first that it has started or why it has not, then what its containers use, and that it
+// is prepared to be frozen.
 type nodeReport struct {
-	Error string
-	Usage []containerUsage
+	Error    string
+	Usage    []containerUsage
+	Prepared bool
 }
 
 // runAsNode is the process of a further node. It returns at once in any other.
@@ -100,7 +103,7 @@ func runNode(ctx context.Context, control net.Conn) error {
 		return err
 	}
 	send(control, nodeReport{})
-	go n.obey(commands)
+	go n.obey(commands, control)
 	go n.reportUsage(parts, control)
 	go freeMemoryWhenIdle(parts)
 	<-ctx.Done()
@@ -136,7 +139,7 @@ func startFurtherNode(ctx context.Context, s nodeStart) (*nodeProcess, error) {
 }
 
 // obey carries out commands until the cluster's process is gone.
-func (n *nodeProcess) obey(commands *json.Decoder) {
+func (n *nodeProcess) obey(commands *json.Decoder, control net.Conn) {
 	for {
 		var c nodeCommand
 		if err := commands.Decode(&c); err != nil {
@@ -147,6 +150,9 @@ func (n *nodeProcess) obey(commands *json.Decoder) {
 			n.runtime.ShortenGracePeriod(c.ShortenGracePeriod.Pod, c.ShortenGracePeriod.Grace)
 		case c.Refuse != nil:
 			n.refusal.refuse.Store(*c.Refuse)
+		case c.PrepareFreeze:
+			n.runtime.EnlargePipes()
+			send(control, nodeReport{Prepared: true})
 		}
 	}
 }

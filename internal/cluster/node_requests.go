@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	"github.com/trainyard/trainyard/internal/procrun"
 )
 
 // Annotations of nodes, by which others ask this cluster to make a node fail and see what became of it.
@@ -75,6 +77,15 @@ func (r *nodeRequests) handle(ctx context.Context, name string) {
 	}
 }
 
+// recordCrash notes that a node ended without a request.
+func (r *nodeRequests) recordCrash(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := annotate(context.Background(), r.client, name, map[string]any{NodeState: NodeKilled}, nil); err != nil {
+		klog.ErrorS(err, "Recording that a node ended", "node", name)
+	}
+}
+
 func orNil(value string) any {
 	if value == "" {
 		return nil
@@ -84,7 +95,11 @@ func orNil(value string) any {
 
 // annotate changes the annotations and labels of a node; a nil value removes one.
 func annotate(ctx context.Context, client kubernetes.Interface, name string, annotations map[string]any, labels map[string]string) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations, "labels": labels}})
+	metadata := map[string]any{"annotations": annotations}
+	if labels != nil {
+		metadata["labels"] = labels
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": metadata})
 	if err != nil {
 		return err
 	}
@@ -123,11 +138,13 @@ func reconcileNodes(ctx context.Context, client kubernetes.Interface, options Op
 // removeOldNodes removes the folders of further nodes that are no more.
 func removeOldNodes(dataDir string, wanted map[string]nodeSpec) error {
 	entries, _ := os.ReadDir(furtherNodesPath(dataDir))
-	for _, entry := range entries {
+	for i, entry := range entries {
 		if _, stays := wanted[entry.Name()]; stays {
 			continue
 		}
-		if err := os.RemoveAll(furtherNodesPath(dataDir) + "/" + entry.Name()); err != nil {
+		old := nodeSpec{Name: entry.Name(), Index: i + 1}
+		procrun.Sweep(old.cgroup(dataDir))
+		if err := os.RemoveAll(old.dir(dataDir)); err != nil {
 			return fmt.Errorf("removing what node %s kept: %w", entry.Name(), err)
 		}
 	}

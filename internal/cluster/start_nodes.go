@@ -13,7 +13,7 @@ import (
 // spawnNodes starts the processes of the further nodes. They wait until the API server answers, and are initialized meanwhile.
 func (c *process) spawnNodes() error {
 	for _, spec := range c.options.nodes()[1:] {
-		n := &furtherNode{spec: spec, dataDir: c.options.DataDir, meter: c.meter}
+		n := &furtherNode{spec: spec, dataDir: c.options.DataDir, meter: c.meter, prepared: make(chan struct{}, 1)}
 		if err := n.spawn(); err != nil {
 			return err
 		}
@@ -74,7 +74,7 @@ func (c *process) startFurtherNodes(ctx context.Context, client kubernetes.Inter
 			Node: n.spec, Options: c.options, Kubeconfig: kubeconfig, CAFile: c.pki.path("ca.crt"),
 			CertFile: serving.certFile, KeyFile: serving.keyFile, GPUs: n.spec.gpus(c.gpus, c.options.Nodes), AllGPUs: c.gpus,
 		}
-		requests.nodes[n.spec.Name] = n
+		requests.nodes[n.spec.Name], n.crashed = n, requests.recordCrash
 		all.Go(n.start)
 	}
 	return requests.watch(ctx)
