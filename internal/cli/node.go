@@ -91,7 +91,8 @@ be drained and broken, but not killed.`,
 		cmd.AddCommand(v.command(&t))
 	}
 	for _, sub := range cmd.Commands() {
-		addCluster(sub, &t, "the kubeconfig of the cluster (default: KUBECONFIG, else the local cluster's)")
+		addCluster(sub, &t, "the kubeconfig of the local cluster (default: KUBECONFIG, else the local cluster while it runs)")
+		addDataDir(sub, &t.dataDir)
 	}
 	return cmd
 }
@@ -102,7 +103,7 @@ func (v nodeVerb) command(t *target) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
-			client, err := t.client()
+			client, err := t.localClient()
 			if err != nil {
 				return err
 			}
@@ -126,11 +127,14 @@ func (v nodeVerb) command(t *target) *cobra.Command {
 	}
 }
 
-// client is access to the target's cluster.
-func (t *target) client() (kubernetes.Interface, error) {
+// localClient is access to the target's cluster, which must be a local one: nobody is to drain another's nodes by mistake.
+func (t *target) localClient() (kubernetes.Interface, error) {
 	config, err := t.config()
 	if err != nil {
 		return nil, err
+	}
+	if !t.local {
+		return nil, usageError{fmt.Errorf("%s is not a local cluster, which `trainyard up` starts", config.Host)}
 	}
 	return kubernetes.NewForConfig(config)
 }
@@ -180,7 +184,7 @@ func drainHelper(ctx context.Context, client kubernetes.Interface, name string) 
 
 // listNodes prints a line for each node.
 func listNodes(cmd *cobra.Command, t *target) error {
-	client, err := t.client()
+	client, err := t.localClient()
 	if err != nil {
 		return err
 	}

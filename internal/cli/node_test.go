@@ -3,6 +3,7 @@ package cli_test
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -52,6 +53,20 @@ func TestNodesAreListedAndFail(t *testing.T) {
 		{"what is left is one node", []string{"break", "trainyard"}, 1, []string{"the local cluster has one node"}},
 	} {
 		w.Run(t, c.name, func(t *testing.T, w *local.World) { desk{w}.expect(types(c.args...), c.code, c.want...) })
+	}
+}
+
+func TestNodesOfOtherClustersAreLeftAlone(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config")
+	config := `{"apiVersion": "v1", "kind": "Config", "current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "c"}}],
+"clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}]}`
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := local.CLI("node", "drain", "--kubeconfig", file, "trainyard-2")
+	output, _ := cmd.CombinedOutput()
+	if code := cmd.ProcessState.ExitCode(); code != 2 || !strings.Contains(string(output), "https://127.0.0.1:1 is not a local cluster") {
+		t.Errorf("exit code %d: %s", code, output)
 	}
 }
 
