@@ -89,6 +89,20 @@ func TestTheReplicasOfAnXGBoostJobMeetAtTheMaster(t *testing.T) {
 	w.Await("rank 2: taken", "logs", "xgboostjob-worker-1")
 }
 
+// The first Worker serves at its own address, which the kubelet gives it, and the others find it by name.
+func TestTheWorkersOfAPaddleJobMeetAtTheFirst(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.example("paddlejob", "paddlejob.yaml")
+	j := &training{world: w, name: "paddlejob", empty: &kubeflowv1.PaddleJob{}}
+	if s := j.becomes(kubeflowv1.JobSucceeded); s.Retries+s.Disruptions != 0 || s.ReplicaStatuses["Worker"].Succeeded != 3 {
+		t.Errorf("the status is\n%s", describe(s))
+	}
+	for i, pod := range []string{"paddlejob-worker-0", "paddlejob-worker-1", "paddlejob-worker-2"} {
+		w.says(pod, fmt.Sprintf("job paddlejob: %s is rank %d of 3", pod, i))
+	}
+}
+
 func TestTheReplicasOfATFJobTalkAsTFConfigSays(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -39,6 +39,10 @@ func TestNothingOfTrainingOperatorsTypesIsLost(t *testing.T) {
 		xgboost := theirs.XGBoostJob{}
 		fill.Fill(&xgboost)
 		through[kubeflowv1.XGBoostJob](t, seed, xgboost)
+
+		paddle := theirs.PaddleJob{}
+		fill.Fill(&paddle)
+		through[kubeflowv1.PaddleJob](t, seed, paddle)
 	}
 }
 
@@ -133,6 +137,8 @@ func TestConstantsAreTrainingOperators(t *testing.T) {
 		kubeflowv1.JAXPortName:                theirs.JAXJobDefaultPortName,
 		kubeflowv1.XGBoostContainer:           theirs.XGBoostJobDefaultContainerName,
 		kubeflowv1.XGBoostPortName:            theirs.XGBoostJobDefaultPortName,
+		kubeflowv1.PaddleContainer:            theirs.PaddleJobDefaultContainerName,
+		kubeflowv1.PaddlePortName:             theirs.PaddleJobDefaultPortName,
 		string(kubeflowv1.JobCreated):         string(theirs.JobCreated),
 		string(kubeflowv1.JobRunning):         string(theirs.JobRunning),
 		string(kubeflowv1.JobRestarting):      string(theirs.JobRestarting),
@@ -150,7 +156,8 @@ func TestConstantsAreTrainingOperators(t *testing.T) {
 		}
 	}
 	if kubeflowv1.PyTorchPort != theirs.PyTorchJobDefaultPort || kubeflowv1.TFPort != theirs.TFJobDefaultPort ||
-		kubeflowv1.JAXPort != theirs.JAXJobDefaultPort || kubeflowv1.XGBoostPort != theirs.XGBoostJobDefaultPort {
+		kubeflowv1.JAXPort != theirs.JAXJobDefaultPort || kubeflowv1.XGBoostPort != theirs.XGBoostJobDefaultPort ||
+		kubeflowv1.PaddlePort != theirs.PaddleJobDefaultPort {
 		t.Error("the default ports differ")
 	}
 }

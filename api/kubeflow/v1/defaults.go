@@ -40,3 +40,20 @@ func (role *ReplicaSpec) setDefaults(layout Layout) {
 	}
 	container.Ports = append(container.Ports, corev1.ContainerPort{Name: layout.PortName, ContainerPort: layout.Port})
 }
+
+// setElasticBounds makes the range of an elastic job include the number of Workers it starts with. Otherwise it could never start.
+func setElasticBounds(low, high **int32, workers int32) {
+	lowest, highest := workers, workers
+	if *low != nil {
+		highest = max(highest, **low)
+	}
+	if *high != nil {
+		lowest = min(lowest, **high)
+	}
+	if *low == nil {
+		*low = new(lowest)
+	}
+	if *high == nil {
+		*high = new(highest)
+	}
+}

@@ -194,7 +194,7 @@ func (job *PyTorchJob) SetDefaults() {
 	job.Parts().setDefaults()
 	spec := &job.Spec
 	if worker := spec.PyTorchReplicaSpecs[PyTorchWorker]; spec.ElasticPolicy != nil && worker != nil {
-		spec.ElasticPolicy.setDefaults(*worker.Replicas)
+		setElasticBounds(&spec.ElasticPolicy.MinReplicas, &spec.ElasticPolicy.MaxReplicas, *worker.Replicas)
 	}
 	if spec.NprocPerNode == nil && !spec.ElasticPolicy.setsProcesses() {
 		spec.NprocPerNode = new("auto")
@@ -204,21 +204,4 @@ func (job *PyTorchJob) SetDefaults() {
 // setsProcesses reports whether the deprecated field sets the number of processes of each pod.
 func (elastic *ElasticPolicy) setsProcesses() bool {
 	return elastic != nil && elastic.NProcPerNode != nil && *elastic.NProcPerNode > 0
-}
-
-// setDefaults makes the range of an elastic job include the number of Workers it starts with. Otherwise it could never start.
-func (elastic *ElasticPolicy) setDefaults(workers int32) {
-	lowest, highest := workers, workers
-	if elastic.MinReplicas != nil {
-		highest = max(highest, *elastic.MinReplicas)
-	}
-	if elastic.MaxReplicas != nil {
-		lowest = min(lowest, *elastic.MaxReplicas)
-	}
-	if elastic.MinReplicas == nil {
-		elastic.MinReplicas = new(lowest)
-	}
-	if elastic.MaxReplicas == nil {
-		elastic.MaxReplicas = new(highest)
-	}
 }

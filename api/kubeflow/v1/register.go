@@ -15,7 +15,8 @@ var builder = runtime.NewSchemeBuilder(addKnownTypes)
 var AddToScheme = builder.AddToScheme
 
 func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &PyTorchJob{}, &PyTorchJobList{}, &TFJob{}, &TFJobList{}, &JAXJob{}, &JAXJobList{}, &XGBoostJob{}, &XGBoostJobList{})
+	scheme.AddKnownTypes(GroupVersion, &PyTorchJob{}, &PyTorchJobList{}, &TFJob{}, &TFJobList{}, &JAXJob{}, &JAXJobList{}, &XGBoostJob{}, &XGBoostJobList{},
+		&PaddleJob{}, &PaddleJobList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }

@@ -54,6 +54,10 @@ func xgboost(all ...string) string {
 	pod := "template: {spec: {containers: [{name: xgboost, image: train}]}}"
 	return "apiVersion: kubeflow.org/v1\nkind: XGBoostJob\nmetadata: {name: mnist}\nspec: {xgbReplicaSpecs: " + roles(pod, all...) + "}"
 }
+func paddle(spec string, all ...string) string {
+	pod := "template: {spec: {containers: [{name: paddle, image: train}]}}"
+	return "apiVersion: kubeflow.org/v1\nkind: PaddleJob\nmetadata: {name: mnist}\nspec: {" + spec + "paddleReplicaSpecs: " + roles(pod, all...) + "}"
+}
 func tfRoles(all ...string) string { return tf("tfReplicaSpecs: " + roles(tfPod, all...)) }
 
 func named(name, manifest string) string {
@@ -104,6 +108,9 @@ func TestRefusalsSayWhatToDo(t *testing.T) {
 		{"an XGBoostJob without a Master", xgboost("Worker=2"), "spec.xgbReplicaSpecs: Invalid value: an XGBoostJob has exactly one Master: add the role Master with replicas 1"},
 		{"an XGBoostJob with two Masters", xgboost("Master=2"), "spec.xgbReplicaSpecs: Invalid value: an XGBoostJob has exactly one Master: add the role Master with replicas 1"},
 		{"a role that an XGBoostJob does not have", xgboost("Master", "PS"), "spec.xgbReplicaSpecs: Invalid value: unknown role PS: use Master or Worker"},
+		{"a PaddleJob without replicas", paddle("", "Master=0"), "spec.paddleReplicaSpecs: Invalid value: the job has no replicas: add a Master or a Worker with replicas of at least 1"},
+		{"a role that a PaddleJob does not have", paddle("", "Worker", "PS"), "spec.paddleReplicaSpecs: Invalid value: unknown role PS: use Master or Worker"},
+		{"an elastic PaddleJob without Workers", paddle("elasticPolicy: {}, ", "Master"), "spec: Invalid value: elasticPolicy is about Workers and the job has none: add the role Worker to paddleReplicaSpecs"},
 		{"a role that a JAXJob does not have", jax("Master", "Worker"), "spec.jaxReplicaSpecs: Invalid value: unknown role Master: use Worker"},
 		{"a JAXJob without replicas", jax("Worker=0"), "spec.jaxReplicaSpecs: Invalid value: the job has no replicas: add a Worker with replicas of at least 1"},
 		{"a JAXJob's role twice", jax("Worker", "worker"), "spec.jaxReplicaSpecs: Invalid value: a role is there twice, in different letter case: keep one of them"},
