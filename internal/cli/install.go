@@ -23,9 +23,10 @@ import (
 // install is `trainyard install`: the kinds and the operator of config/, for a cluster.
 type install struct {
 	target
-	image   string
-	dryRun  bool
-	crdOnly bool
+	image        string
+	dryRun       bool
+	crdOnly      bool
+	besideOthers bool
 }
 
 func installCommand() *cobra.Command {
@@ -42,6 +43,7 @@ has them already. The operator runs in namespace trainyard-system. You need the 
 	cmd.Flags().StringVar(&i.image, "image", "", "the operator's image, which you have built and pushed")
 	cmd.Flags().BoolVar(&i.crdOnly, "crds-only", false, "only the kinds, no operator")
 	cmd.Flags().BoolVar(&i.dryRun, "dry-run", false, "print the manifests and do nothing")
+	cmd.Flags().BoolVar(&i.besideOthers, "beside-others", false, "install although Training Operator or Kubeflow Trainer runs the same kinds of jobs")
 	return cmd
 }
 
@@ -69,6 +71,11 @@ func (i *install) run(cmd *cobra.Command) error {
 	access, err := i.config()
 	if err != nil {
 		return err
+	}
+	if !i.besideOthers {
+		if err := refuseOtherOperators(cmd.Context(), y); err != nil {
+			return i.explain(err)
+		}
 	}
 	slices.SortStableFunc(docs, func(a, b *document.Document) int { return rank(a.Object) - rank(b.Object) })
 	for n, doc := range docs {

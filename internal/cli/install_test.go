@@ -31,7 +31,21 @@ func TestInstall(t *testing.T) {
 	d.refuses(trainyard(admin, "get"), 1, "the cluster has no training jobs: `trainyard install` installs the operator$")
 	d.refuses(trainyard(admin, "install"), 2, "the operator's image is missing")
 	d.refuses(trainyard(somebody, "install", "--image=here/operator:1"), 1,
-		`applying Namespace trainyard-system: .*User "somebody" cannot patch .*; installing needs the rights of a cluster administrator$`)
+		`looking for other operators of the same kinds: .*User "somebody" cannot list .*; installing needs the rights of a cluster administrator$`)
+
+	// Another operator of the same kinds must be stopped first.
+	for _, other := range []struct{ operator, name, image string }{
+		{"Training Operator", "training-operator", "example.com/copy:1"},
+		{"Training Operator", "jobs", "docker.io/kubeflow/training-operator:v1-855e096"},
+		{"Kubeflow Trainer", "kubeflow-trainer-controller-manager", "example.com/copy:1"},
+	} {
+		d.expect(trainyard(admin, "kubectl", "create", "deployment", other.name, "--image="+other.image), 0)
+		d.refuses(trainyard(admin, "install", "--image=here/operator:1"), 1,
+			other.operator+` runs the same kinds of jobs on this cluster \(deployment `+other.name+` in namespace default\): stop it with `+
+				"`kubectl -n default scale deployment "+other.name+" --replicas=0`, or install anyway with --beside-others$")
+		d.expect(trainyard(admin, "install", "--crds-only", "--beside-others"), 0)
+		d.expect(trainyard(admin, "kubectl", "scale", "deployment", other.name, "--replicas=0"), 0)
+	}
 
 	d.expect(trainyard(admin, "install", "--image=here/operator:1"), 0, "^namespace trainyard-system$",
 		"^customresourcedefinition pytorchjobs.kubeflow.org$", "^clusterrole ", "^deployment trainyard-operator$",
