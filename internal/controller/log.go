@@ -28,9 +28,9 @@ func (p *pass) log(ctx context.Context, d job.Decision) {
 	}
 }
 
-// recordForced reports that a pod was removed without its node's word: it is counted, and the job's user is told.
+// recordForced reports that a pod was force-deleted, without waiting for its kubelet: by a metric, and by an event of the job.
 func (p *pass) recordForced(d job.Deletion) {
 	p.metrics.Record(p.manifest.Job.Namespace, p.kind.Framework(), job.Metric{Name: job.PodsForceDeleted, Reason: string(d.NodeState)})
 	p.recorder.Eventf(p.obj, nil, corev1.EventTypeWarning, p.manifest.Job.Kind+"ForceDeleted", fmt.Sprintf("ForceDelete.%s", d.Pod.UID),
-		"%s %s removes pod %s by force: %s.", p.manifest.Job.Kind, p.manifest.Job.Name, d.Pod.Name, d.Why)
+		"%s %s force-deletes pod %s: %s.", p.manifest.Job.Kind, p.manifest.Job.Name, d.Pod.Name, d.Why)
 }

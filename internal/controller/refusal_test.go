@@ -65,10 +65,14 @@ func TestExitCodeZeroOfADeletedPodIsNoSuccess(t *testing.T) {
 func TestWorkersMayFinishAfterTheMaster(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	gate := fmt.Sprintf("%s/gate", t.TempDir())
+	dir := t.TempDir()
+	master, gate := dir+"/master", dir+"/worker"
+	wait := func(gate string) string { return fmt.Sprintf("until test -f %s; do sleep 0.1; done; ", gate) }
 	j := w.submit(pytorch(roles{
-		"Master": running(1, "true"), "Worker": running(1, fmt.Sprintf(`until test -f %s; do sleep 0.1; done; echo the last shard is written`, gate)),
+		"Master": running(1, wait(master)), "Worker": running(1, wait(gate)+"echo the last shard is written"),
 	}))
+	j.becomes(kubeflowv1.JobRunning)
+	open(t, master)
 	j.becomes(kubeflowv1.JobSucceeded)
 	w.waitForAnotherPass("after")
 	if pod := j.pods()["worker-0"]; pod == nil || pod.DeletionTimestamp != nil {

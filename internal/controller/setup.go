@@ -31,7 +31,7 @@ import (
 	"github.com/trainyard/trainyard/internal/metrics"
 )
 
-// How long a pass that failed waits for its next try: as long again as the last time, from firstRetry to maxRetry. The usual
+// How long a pass that failed waits for its next try: twice as long each time, from firstRetry to maxRetry. The usual
 // limit, 1000 s, would let a deadline pass by a quarter of an hour after the API server is back.
 const (
 	firstRetry = 5 * time.Millisecond

@@ -28,6 +28,9 @@ func Record(recorder events.EventRecorder, regarding runtime.Object, d job.Decis
 			kind = corev1.EventTypeWarning
 		}
 		action := fmt.Sprintf("Run%d.%d.%d", d.Status.Attempt, d.Status.Retries+d.Status.Disruptions, d.Status.ObservedGeneration)
+		if e.Failure != nil {
+			action += "." + e.Failure.Pod // two refused pods are two events
+		}
 		note := e.Message
 		if len(note) > maxNoteLength {
 			note = note[:maxNoteLength-3] + "..."

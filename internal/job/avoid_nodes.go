@@ -3,6 +3,7 @@ package job
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -20,9 +21,9 @@ const (
 // AvoidedNode is a node that failed the job.
 type AvoidedNode struct {
 	Node string
-	// Until is when the node is forgiven.
+	// Until is when the node is no longer avoided.
 	Until time.Time
-	// Strikes is how often it has failed the job since it was last forgiven.
+	// Strikes is how often it has failed the job in that time.
 	Strikes int32
 	Why     string
 }
@@ -34,14 +35,18 @@ const (
 	avoidedKept = 20
 )
 
-// nodeFaults are the reasons of disruptions that may be the node's fault. Reboots, shutdowns and drains are somebody's will, and a
-// node under pressure is avoided by its own taint.
-var nodeFaults = []string{"DeletionByTaintManager", "DeletionByDeviceTaintManager", "NodeLost"}
+// nodeFaults are the reasons of failures that may be the node's fault. Reboots, shutdowns and drains are intended, and the scheduler
+// avoids a node under pressure by its taint.
+var nodeFaults = []string{"DeletionByTaintManager", "DeletionByDeviceTaintManager", "NodeLost", "UnexpectedAdmissionError", "TopologyAffinityError"}
+
+// nodeAtFault reports whether a failure may be the node's fault. A pod that was evicted or shut down before it ran is not.
+func nodeAtFault(f *Failure) bool {
+	return slices.Contains(nodeFaults, f.Reason) || f.Class == Refusal && strings.HasPrefix(f.Reason, "OutOf")
+}
 
 // avoid remembers the node of a failure where the failure may be the node's fault.
 func (p *pass) avoid(f *Failure) {
-	atFault := f.Class == Refusal || f.Class == Disruption && slices.Contains(nodeFaults, f.Reason)
-	if !atFault || f.Node == "" || p.Job.AvoidNodes == AvoidOff {
+	if !nodeAtFault(f) || f.Node == "" || p.Job.AvoidNodes == AvoidOff {
 		return
 	}
 	s := p.next()

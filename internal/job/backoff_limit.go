@@ -1,6 +1,6 @@
 package job
 
-// backoffLimitExceeded ends the job at the failure after the last retry it was granted. The limit is read afresh in
+// backoffLimitExceeded ends the job at the failure after the last retry that the limit allows. The limit is read again in
 // every pass: lowered below the retries already made, it ends the job at once.
 func (p *pass) backoffLimitExceeded() *verdict {
 	limit := p.Job.Policy.BackoffLimit

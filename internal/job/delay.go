@@ -23,8 +23,8 @@ func restartDelay(n int32) time.Duration {
 	return delay
 }
 
-// inARow is the number of restarts in a row with the one for this incident, given how many there were before. All count,
-// whatever their class, but for a disruption of a training that was healthy; that, or any failure of one, starts a new row.
+// inARow is the number of restarts in a row with the one for this incident, given how many there were before. Each restart
+// counts, whatever its class. Ten healthy minutes before it reset the count: to 0 for a disruption, to 1 for another failure.
 func (p *pass) inARow(before int32, i *incident) int32 {
 	if p.trained(i) < healthyAfter {
 		return before + 1
@@ -36,13 +36,16 @@ func (p *pass) inARow(before int32, i *incident) int32 {
 }
 
 // trained is how long the training went on before the incident: that of the gang where it restarts as one, else that of the
-// replica. A pod that vanished shows nothing of it, and the job's own time stands for it.
+// replica. A replica whose pod shows nothing of it, because it was refused or has vanished, counts as one that never trained:
+// its replacements must not follow each other without a delay.
 func (p *pass) trained(i *incident) time.Duration {
-	if from := i.runFrom; p.scope() == ScopeReplica && !from.IsZero() {
-		if i.runTo.IsZero() {
-			return p.Now.Sub(from)
-		}
-		return i.runTo.Sub(from)
+	switch {
+	case i.Class == Refusal, p.scope() == ScopeReplica && i.runFrom.IsZero():
+		return 0
+	case p.scope() == ScopeReplica && i.runTo.IsZero():
+		return p.Now.Sub(i.runFrom)
+	case p.scope() == ScopeReplica:
+		return i.runTo.Sub(i.runFrom)
 	}
 	if running := p.next().condition(Running); running != nil && running.Status {
 		return p.Now.Sub(running.LastTransition)

@@ -101,13 +101,26 @@ func exceededOwnLimit(pod *corev1.Pod) bool {
 // disrupted reports whether a container's end has a cause outside it: the pod says so, or was being deleted before. A container
 // that ended well and only then was disrupted has ended well.
 func disrupted(pod *corev1.Pod, end *corev1.ContainerStateTerminated) bool {
-	if target := disruptionTarget(pod); target != nil && (end.ExitCode != 0 || !end.FinishedAt.Time.Before(target.LastTransitionTime.Time)) {
+	if target := disruptionTarget(pod); target != nil && endedAfter(end, target.LastTransitionTime.Time) {
 		return true
 	}
 	if slices.Contains(disruptions, pod.Status.Reason) || exceededOwnLimit(pod) && end.ExitCode == 0 || slices.Contains(lostWithNode, end.Reason) && end.ExitCode != 0 {
 		return true
 	}
+	if end.ExitCode == 0 {
+		return pod.DeletionTimestamp != nil && endedAfter(end, deletionAsked(pod))
+	}
 	return pod.DeletionTimestamp != nil && !end.FinishedAt.Time.Before(deletionAsked(pod))
+}
+
+// clockSkew is by how much the clock of a node may be behind that of the control plane.
+const clockSkew = time.Minute
+
+// endedAfter reports whether a container may have ended because of a disruption at that time. A failure under a disruption is taken
+// for its effect. An exit with 0 counts as success only if it clearly came first: a training that is taken for finished is lost,
+// one that is run again from its last checkpoint is not.
+func endedAfter(end *corev1.ContainerStateTerminated, disruption time.Time) bool {
+	return end.ExitCode != 0 || !end.FinishedAt.Add(clockSkew).Before(disruption)
 }
 
 func disruptionTarget(pod *corev1.Pod) *corev1.PodCondition {

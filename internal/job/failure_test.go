@@ -75,7 +75,7 @@ func TestFailures(t *testing.T) {
 		{"shut down with its node, and exits with 0", do(ended(0, "Completed"), phase(corev1.PodFailed, "Terminated")), "Disruption: Worker 0 (pod demo-worker-0 on node n1) was disrupted (Terminated)"},
 		{"preempted, and exits with 0 before it is deleted", do(ended(0, "Completed"), phase(corev1.PodSucceeded, ""), targeted), "Disruption: Worker 0 (pod demo-worker-0 on node n1) was disrupted (PreemptionByScheduler)"},
 		{"succeeded, and then its node was lost", do(ended(0, "Completed"), phase(corev1.PodSucceeded, ""), targeted, func(p *corev1.Pod) {
-			p.Status.Conditions[0].LastTransitionTime = metav1.NewTime(epoch.Add(time.Second))
+			p.Status.Conditions[0].LastTransitionTime = metav1.NewTime(epoch.Add(2 * time.Minute))
 		}), ""},
 		{"preempted", do(ended(143, "Error"), phase(corev1.PodFailed, ""), targeted), "Disruption: Worker 0 (pod demo-worker-0 on node n1) was disrupted (PreemptionByScheduler)"},
 		{"marked as a target, but alive", do(targeted), ""},
@@ -89,7 +89,8 @@ func TestFailures(t *testing.T) {
 		{"being deleted before its training began: nothing is lost", do(neverStarted, deletedAt(epoch)), ""},
 		{"ended by its deletion", do(ended(143, "Error"), phase(corev1.PodFailed, ""), deletedAt(epoch.Add(-time.Second))), "Disruption: Worker 0 (pod demo-worker-0 on node n1) was disrupted (Deleted)"},
 		{"failed before it was deleted", do(ended(1, "Error"), phase(corev1.PodFailed, ""), deletedAt(epoch.Add(time.Second))), "Application: Worker 0 (pod demo-worker-0 on node n1) exited with code 1"},
-		{"succeeded, then deleted", do(ended(0, "Completed"), phase(corev1.PodSucceeded, ""), deletedAt(epoch.Add(time.Second))), ""},
+		{"succeeded, then deleted", do(ended(0, "Completed"), phase(corev1.PodSucceeded, ""), deletedAt(epoch.Add(2*time.Minute))), ""},
+		{"evicted, with a clock that is ten seconds behind", do(ended(0, "Completed"), phase(corev1.PodSucceeded, ""), deletedAt(epoch.Add(10*time.Second))), "Disruption: Worker 0 (pod demo-worker-0 on node n1) was disrupted (Deleted)"},
 		{"exits with 0 because it is deleted", do(ended(0, "Completed"), phase(corev1.PodSucceeded, ""), deletedAt(epoch.Add(-time.Second))), "Disruption: Worker 0 (pod demo-worker-0 on node n1) was disrupted (Deleted)"},
 	} {
 		t.Run(row.sentence, func(t *testing.T) {

@@ -33,7 +33,7 @@ type NodeState string
 
 // What a look at a node can show.
 const (
-	// NodeAlive: its kubelet reports, be it that the node is not ready. What runs there is running.
+	// NodeAlive: its kubelet reports, even if it reports that the node is not ready. What runs there is running.
 	NodeAlive NodeState = "alive"
 	// NodeUnreachable: its kubelet has gone silent, and the control plane has tainted it as unreachable.
 	NodeUnreachable NodeState = "unreachable"

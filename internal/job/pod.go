@@ -55,13 +55,14 @@ func readPod(pod *corev1.Pod, r Replica, container string) evidence {
 	return e
 }
 
-// lastRun is when the container last started, and when that run ended; zero where it has not.
+// lastRun is when the container last started, and when that run ended; zero where it has not. The kubelet dates a start that
+// never was to 1970.
 func lastRun(c corev1.ContainerStatus) (from, to time.Time) {
 	if c.State.Running != nil {
 		return c.State.Running.StartedAt.Time, time.Time{}
 	}
 	for _, end := range []*corev1.ContainerStateTerminated{c.State.Terminated, c.LastTerminationState.Terminated} {
-		if end != nil {
+		if end != nil && end.StartedAt.Unix() > 0 {
 			return end.StartedAt.Time, end.FinishedAt.Time
 		}
 	}
@@ -135,7 +136,7 @@ func failuresInPlace(pod *corev1.Pod, r Replica, main corev1.ContainerStatus) (i
 	}
 	n := count(main)
 	for _, c := range pod.Status.InitContainerStatuses {
-		if !isSidecar(pod, c.Name) {
+		if !isSidecar(pod, c.Name) && hasFailed(c) {
 			n += count(c)
 		}
 	}
@@ -147,6 +148,17 @@ func failuresInPlace(pod *corev1.Pod, r Replica, main corev1.ContainerStatus) (i
 		class = Disruption
 	}
 	return n, newFailure(pod, r, class, last)
+}
+
+// hasFailed reports whether the restarts of an init container were for failures. After a reboot the kubelet runs init containers
+// again that succeeded, and counts that as a restart: then all ends that the status shows are good.
+func hasFailed(c corev1.ContainerStatus) bool {
+	good, bad := false, false
+	for _, end := range []*corev1.ContainerStateTerminated{c.State.Terminated, c.LastTerminationState.Terminated} {
+		good = good || end != nil && end.ExitCode == 0
+		bad = bad || end != nil && end.ExitCode != 0
+	}
+	return bad || !good
 }
 
 func isSidecar(pod *corev1.Pod, initContainer string) bool {

@@ -44,6 +44,9 @@ func TestFailuresInPlace(t *testing.T) {
 		{"evicted: not one more", do(restarted(2, 1), ended(137, "Error"), phase(corev1.PodFailed, "Evicted")), 2},
 		{"restarts of sidecars do not count", do(sidecar), 0},
 		{"restarts of init containers do", do(fetch), 2},
+		{"but not after a reboot, when those that succeeded run again", do(fetch, func(p *corev1.Pod) {
+			p.Status.InitContainerStatuses[0].State.Terminated = &corev1.ContainerStateTerminated{Reason: "Completed"}
+		}), 0},
 	} {
 		t.Run(row.sentence, func(t *testing.T) {
 			if got := readPod(aPod(row.pod...), Replica{"Worker", 0}, "pytorch").inPlace; got != row.want {

@@ -68,3 +68,32 @@ func TestAJobOfTooManyReplicas(t *testing.T) {
 		t.Errorf("%d pods of a job of as many replicas as may be", len(d.CreatePods))
 	}
 }
+
+// A job that has trained for long is scaled up, and the new pod is refused each time: the others' time does not make it healthy.
+func TestARefusedPodOfARunningJobIsReplacedEverMoreRarely(t *testing.T) {
+	w := started(t, demo(1, func(j *Job) {
+		if err := set(j, "elastic=1:4"); err != nil {
+			t.Fatal(err)
+		}
+		j.Roles[0].Replicas = 0
+	}))
+	w.now = w.now.Add(time.Hour)
+	w.edit(func(j *Job) { j.Roles[1].Replicas = 2 })
+	rest(t, w)
+	created, end := 1, w.now.Add(10*time.Minute)
+	for range 20 {
+		w.refusePod(w.pods["demo-worker-1"], "n2")
+		rest(t, w)
+		for w.pods["demo-worker-1"] == nil {
+			d, _ := w.reconcile(chaos{})
+			w.now = d.RequeueAt
+			rest(t, w)
+		}
+		if !w.now.After(end) {
+			created++
+		}
+	}
+	if created > 8 || !w.status.Is(Running) {
+		t.Errorf("%d pods in 10 minutes, and the conditions are %+v", created, w.status.Conditions)
+	}
+}

@@ -166,7 +166,6 @@ func (p *pass) chargeIncidents() {
 	s.Retries, s.Disruptions = retries, s.Disruptions+disruptions
 	for _, i := range p.decisive() {
 		p.countFailure(i.Failure)
-		p.avoid(i.Failure)
 	}
 }
 
@@ -179,6 +178,9 @@ func (p *pass) restartFailed() {
 		return
 	}
 	p.chargeIncidents()
+	for _, i := range p.decisive() {
+		p.avoid(i.Failure)
+	}
 	culprit := p.culprit()
 	why := culprit.String() + p.nth(culprit)
 	if p.scope() == ScopeJob && culprit.newInPlace == 0 {

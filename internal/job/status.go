@@ -75,7 +75,7 @@ const (
 // Record is what a job remembers of one replica so that each of its failures is charged exactly once.
 type Record struct {
 	Replica
-	// Pod is the pod this record speaks of.
+	// Pod is the pod that this record is about.
 	Pod types.UID
 	// Failures is the number of charged failures of Pod after which the kubelet restarted the container.
 	Failures int32

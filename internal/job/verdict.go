@@ -49,6 +49,7 @@ func (p *pass) end(v verdict) {
 		p.count(JobsFailed)
 	}
 	p.becomes(v.end, v.message+v.culprit.lastLine())
+	p.about(v.culprit)
 }
 
 // fails is a verdict of failure with a sentence that says by which rule.

@@ -33,7 +33,7 @@ func New(registry prometheus.Registerer) (*Metrics, error) {
 			job.JobsDeleted:   counter("training_operator_jobs_deleted_total", "Jobs that were deleted at the end of their TTL."),
 		},
 		failures: counter("trainyard_job_failures_total", "Failures of replicas, by their class and reason.", "class", "reason"),
-		forced:   counter("trainyard_pods_force_deleted_total", "Pods removed without their node's word, by the state of the node.", "node_state"),
+		forced:   counter("trainyard_pods_force_deleted_total", "Pods that were force-deleted, by the state of their node.", "node_state"),
 		histograms: map[job.MetricName]*prometheus.HistogramVec{
 			job.TimeToRunning:    histogram("trainyard_job_time_to_running_seconds", "From the start of a job until all its replicas run."),
 			job.TimeToRecover:    histogram("trainyard_job_time_to_recover_seconds", "From a failure until all replicas run again."),

@@ -90,6 +90,11 @@ func (k Kind) Read(obj manifest.Object) *manifest.Manifest {
 	if k.Complete != nil {
 		k.Complete(m, defaulted)
 	}
+	if m.Job.Elastic != nil { // its Workers end together, or are waited for
+		for i := range m.Job.Roles {
+			m.Job.Roles[i].MayFinish = false
+		}
+	}
 	m.Job.Unsized = m.Autoscaled() && unsized(written, m.Job.Elastic.Role)
 	m.Job.Children = m.Children()
 	m.Env = func(r job.Replica, attempt int32) manifest.Env { return k.Environment(m, defaulted, r, attempt) }

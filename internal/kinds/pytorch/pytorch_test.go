@@ -52,7 +52,7 @@ func TestEnvironment(t *testing.T) {
 		{"without a Master the first Worker acts as one", aJob(0, 3), job.Replica{Role: "Worker", Index: 2},
 			map[string]string{"RANK": "2", "WORLD_SIZE": "3", "MASTER_ADDR": "demo-worker-0"}},
 		{"an elastic Worker is told the bounds and where to meet", aJob(0, 3, elasticJob), job.Replica{Role: "Worker", Index: 2},
-			map[string]string{"PET_NNODES": "1:8", "PET_RDZV_ENDPOINT": "demo-worker-0:23456", "PET_RDZV_BACKEND": "c10d", "PET_RDZV_ID": "5d9d-0",
+			map[string]string{"PET_NNODES": "1:8", "PET_RDZV_ENDPOINT": "demo-worker-0:23456", "PET_RDZV_BACKEND": "c10d", "PET_RDZV_ID": "5d9d",
 				"RANK": "-", "WORLD_SIZE": "-", "MASTER_ADDR": "-", "PET_RDZV_CONF": "last_call_timeout=10", "PET_MAX_RESTARTS": "30", "PET_STANDALONE": "-"}},
 		{"what the policy says of restarts and the rendezvous is passed on", aJob(0, 3, elasticJob, func(pj *kubeflowv1.PyTorchJob) {
 			pj.Spec.ElasticPolicy.MaxRestarts = new(int32(0))

@@ -16,5 +16,11 @@ const (
 )
 
 // RendezvousID is the name under which the replicas of an attempt meet. It carries the attempt, so that a process that still runs
-// on a node that was cut off cannot join the next.
-func RendezvousID(j job.Job, attempt int32) string { return fmt.Sprintf("%s-%d", j.UID, attempt) }
+// on a node that was cut off cannot join the next. That of the first attempt is the job's UID alone, which jobs had before: replicas
+// that join a running job after an upgrade meet the others.
+func RendezvousID(j job.Job, attempt int32) string {
+	if attempt == 0 {
+		return string(j.UID)
+	}
+	return fmt.Sprintf("%s-%d", j.UID, attempt)
+}
