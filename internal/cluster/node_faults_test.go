@@ -163,7 +163,7 @@ func TestNodesFail(t *testing.T) {
 		w.Eventually("the evicted pod is gone", func() error {
 			_, err := w.Client.CoreV1().Pods(w.Namespace).Get(context.Background(), "third", metav1.GetOptions{})
 			if !apierrors.IsNotFound(err) {
-				return fmt.Errorf("it is there: %v", err)
+				return fmt.Errorf("it is there: %w", err)
 			}
 			return nil
 		})
