@@ -47,7 +47,12 @@ func main() {
 	var o options
 	o.register(flag.CommandLine) // controller-runtime adds --kubeconfig
 	flag.Parse()
-	if err := run(o); err != nil {
+	err := run(o)
+	if err != nil && temporary(err) {
+		fmt.Fprintln(os.Stderr, err)
+		err = startAgain()
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
