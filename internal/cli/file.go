@@ -196,7 +196,7 @@ func only(cmd *cobra.Command, file string, jobs []jobOfFile) (jobOfFile, error) 
 	return jobs[0], nil
 }
 
-// checkOffline refuses a job that cannot be processed without a cluster. The participle is what would be done to it: rendered.
+// checkOffline refuses a job that cannot be processed without a cluster. The participle says what the caller does, such as rendered.
 func checkOffline(j job.Job, participle string) error {
 	if j.Missing != "" {
 		return usageError{fmt.Errorf("%s cannot be %s: %s", j.Name, participle, j.Missing)}

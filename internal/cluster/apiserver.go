@@ -144,7 +144,7 @@ func (a *apiServer) options(ctx context.Context) (options.CompletedOptions, erro
 		"--max-requests-inflight=2000",
 		"--max-mutating-requests-inflight=1000",
 		"--shutdown-delay-duration=0s",
-		// Definitions are large, change when they are installed, and never again: a history of them is memory for nothing.
+		// Definitions are large, change when they are installed, and never again: a history of them wastes memory.
 		"--watch-cache-sizes=customresourcedefinitions.apiextensions.k8s.io#0",
 	}
 	if a.bare {
@@ -194,16 +194,16 @@ func (a *apiServer) adminConfig() (*rest.Config, error) {
 	}, nil
 }
 
-// awaitReady returns when the server has all that it makes by itself, and all its parts are well.
+// awaitReady returns when /readyz succeeds: the server has created what it creates by itself, and all its parts are healthy.
 func (s *runningAPI) awaitReady(ctx context.Context) error { return s.await(ctx, "/readyz") }
 
 // awaitAnswers returns when the server has the namespace where objects go by default. It serves all kinds by then, but has yet to
-// make the roles of others than administrators, which takes it more than a second.
+// create the RBAC roles of users other than administrators, which takes more than a second.
 func (s *runningAPI) awaitAnswers(ctx context.Context) error {
 	return s.await(ctx, "/api/v1/namespaces/"+metav1.NamespaceDefault)
 }
 
-// await returns when the server has an answer to a question.
+// await returns when the server answers the path.
 func (s *runningAPI) await(ctx context.Context, path string) error {
 	client, err := rest.HTTPClientFor(s.admin)
 	if err != nil {

@@ -59,7 +59,7 @@ func runControllers(ctx context.Context, kubeconfig string, p *pki) error {
 		"--kube-api-burst=2000",
 		"--root-ca-file=" + p.path("ca.crt"),
 		"--service-account-private-key-file=" + p.path("service-accounts.key"),
-		// There is no network between node and API server whose delays need tolerance, and a person watches.
+		// The nodes and the API server share a machine, so short periods are safe, and a person is waiting.
 		"--horizontal-pod-autoscaler-sync-period=5s",
 		"--horizontal-pod-autoscaler-downscale-stabilization=60s",
 		"--horizontal-pod-autoscaler-cpu-initialization-period=15s",
