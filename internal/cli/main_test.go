@@ -2,7 +2,9 @@ package cli_test
 
 import (
 	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/trainyard/trainyard/internal/cli"
@@ -21,5 +23,7 @@ func TestMain(m *testing.M) {
 	if name := filepath.Base(os.Args[0]); name == trainyardName || name == pluginName {
 		os.Exit(cli.Run(os.Args))
 	}
+	// Under nohup commands would inherit that SIGHUP is ignored. What a process catches its children do not ignore.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	local.Main(m, cluster.Addon{Name: cli.OperatorAddon, Run: localoperator.Run})
 }
