@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"os"
-	"os/signal"
 
 	"github.com/spf13/cobra"
 )
@@ -29,8 +28,7 @@ func attach(cmd *cobra.Command, t *target, name, output string) error {
 		return err
 	}
 	signals := make(chan os.Signal, 2)
-	notifyStop(signals)
-	defer signal.Stop(signals)
+	defer notifyStop(signals)()
 	ctx, cancel := untilSignal(cmd.Context(), signals)
 	defer cancel()
 	y, j, err := t.find(ctx, name)

@@ -46,7 +46,7 @@ func down(cmd *cobra.Command, dir string, force bool) error {
 	}
 	stop := syscall.SIGTERM
 	if isRun(pid) {
-		stop = syscall.SIGPIPE // ends it in order: SIGTERM would delete its job, and under nohup SIGHUP is ignored
+		stop = endRun
 	}
 	if err := syscall.Kill(pid, stop); err != nil {
 		return fmt.Errorf("stopping process %d, which runs the local cluster: %w", pid, err)

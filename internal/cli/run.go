@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -83,8 +82,7 @@ func (r *running) run(cmd *cobra.Command, command []string) error {
 		return printAll(cmd, objects)
 	}
 	signals := make(chan os.Signal, 2)
-	notifyStop(signals)
-	defer signal.Stop(signals)
+	defer notifyStop(signals)()
 	r.screen = newScreen(cmd.OutOrStdout(), cmd.ErrOrStderr())
 	if r.output == "json" {
 		r.screen.width = 0 // no live line

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"time"
 
@@ -53,8 +52,7 @@ Objects are kept in the data directory; the next "up" continues with them.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			signals := make(chan os.Signal, 2)
-			notifyStop(signals)
-			defer signal.Stop(signals)
+			defer notifyStop(signals)()
 			u.out = cmd.OutOrStdout()
 			if u.inBackground {
 				keepReadyFD()
