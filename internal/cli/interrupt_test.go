@@ -28,7 +28,10 @@ func TestAClosedTerminalStopsTheTrainingInOrder(t *testing.T) {
 	term.tmux("set-option", "-g", "exit-empty", "off")
 	term.tmux("kill-session", "-t", "desk")
 	d.Eventually("the training has saved its work", func() error { _, err := os.Stat(file); return err })
-	up := local.StartUp(t, dir).Ready() // as soon as the other has ended
+	d.Eventually("the run has ended", func() error {
+		return found(finish(d, local.CLI("down", "--data-dir="+dir)).Stdout, "The local cluster is not running.")
+	})
+	up := local.StartUp(t, dir).Ready()
 	d.expect(finish(d, local.CLI("get", "kept", "--data-dir="+up.DataDir)), 0, `^kept +PyTorchJob `)
 }
 

@@ -213,7 +213,9 @@ func TestWhichLinesOfALog(t *testing.T) {
           containers:`, "image: none,", "image: none, volumeMounts: [{name: data, mountPath: /data}],").Replace(
 		job("talks", 1, "[ -e /data/again ] || { echo before; touch /data/again; exit 1; }; echo one; echo two; echo three; exec sleep 600")))
 	d.expect(d.types("submit", "-f", file), 0)
-	d.Eventually("it has been restarted", func() error { return found(d.types("logs", "talks").Stdout, "three") })
+	d.Eventually("it has been restarted, as its pod's status shows a moment later", func() error {
+		return found(d.types("logs", "talks").Stdout, "before", "three")
+	})
 	d.expect(d.types("logs", "talks"), 0, `\Aworker-0 \| before\nworker-0 \| one\nworker-0 \| two\nworker-0 \| three\n\z`)
 	d.expect(d.types("logs", "talks", "--tail=2"), 0, `\Aworker-0 \| two\nworker-0 \| three\n\z`)
 	d.expect(d.types("logs", "talks", "--tail=1", "--timestamps"), 0, `\Aworker-0 \| \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z three\n\z`)
