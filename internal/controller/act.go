@@ -55,7 +55,7 @@ func (p *pass) create(ctx context.Context, d job.Decision) (refused bool, err er
 		p.unsure = true
 		return true, nil
 	case err != nil:
-		return p.refused(err)
+		return p.rejected(err)
 	}
 	if len(d.CreatePods)+len(d.CreateChildren) > 0 {
 		p.rejection = nil
@@ -129,8 +129,8 @@ type rejection struct {
 
 func (r *rejection) Unwrap() error { return r.error }
 
-// refused keeps an error that is about the job's children for the rules. Other errors are trouble of the API server itself.
-func (p *pass) refused(err error) (bool, error) {
+// rejected keeps an error that is about the job's children for the rules. Other errors are trouble of the API server itself.
+func (p *pass) rejected(err error) (bool, error) {
 	var r *rejection
 	if !errors.As(err, &r) {
 		return false, err

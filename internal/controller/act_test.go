@@ -126,7 +126,7 @@ func TestRefusals(t *testing.T) {
 	} {
 		t.Run(row.sentence, func(t *testing.T) {
 			p := &pass{memory: &memory{}, at: time.Unix(100, 0)}
-			told, err := p.refused(errors.Join(&rejection{object: "pod demo-worker-0", error: row.answer}))
+			told, err := p.rejected(errors.Join(&rejection{object: "pod demo-worker-0", error: row.answer}))
 			if told != row.told || (err != nil) != row.error {
 				t.Fatalf("told %v, error %v", told, err)
 			}

@@ -97,9 +97,9 @@ const (
 	// WriteNothing: the status is what it was.
 	WriteNothing Write = ""
 	// WriteLater: only what the pods show has changed. It may be written a few seconds later, with other changes.
-	WriteLater Write = "Soon"
+	WriteLater Write = "Later"
 	// WriteNow: what the job remembers has changed. Nothing may be done before this is written.
-	WriteNow Write = "First"
+	WriteNow Write = "Now"
 )
 
 // Deletion is a pod to delete, by its UID.

@@ -3,6 +3,9 @@ package job
 import (
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // A node that refuses every pod, as one whose device plugin has lost a GPU does, costs few pods, and nobody else is restarted.
@@ -95,5 +98,30 @@ func TestARefusedPodOfARunningJobIsReplacedEverMoreRarely(t *testing.T) {
 	}
 	if created > 8 || !w.status.Is(Running) {
 		t.Errorf("%d pods in 10 minutes, and the conditions are %+v", created, w.status.Conditions)
+	}
+}
+
+// A gang has trained for long when the pod of a step after it is refused: the gang's time does not make that pod healthy.
+func TestARefusedStepAfterALongTrainingIsDelayed(t *testing.T) {
+	w := started(t, demo(1))
+	w.now = w.now.Add(time.Hour)
+	p := newPass(w.observe(0))
+	refused := incident{replica: replica{Replica: Replica{"Worker", 0}}, Failure: &Failure{Class: Refusal}}
+	if n := p.inARow(3, &refused); n != 4 {
+		t.Errorf("%d restarts in a row, want 4", n)
+	}
+	disrupted := incident{replica: replica{Replica: Replica{"Worker", 0}}, Failure: &Failure{Class: Disruption}}
+	if n := p.inARow(3, &disrupted); n != 0 {
+		t.Errorf("%d restarts in a row after an hour of training, want 0", n)
+	}
+}
+
+// A container that never started has not trained, though the kubelet dates its start to 1970.
+func TestAContainerThatNeverStartedHasNotTrained(t *testing.T) {
+	status := corev1.ContainerStatus{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+		ExitCode: 128, Reason: "StartError", StartedAt: metav1.NewTime(time.Unix(0, 0)), FinishedAt: metav1.NewTime(epoch),
+	}}}
+	if from, to := lastRun(status); !from.IsZero() || !to.IsZero() {
+		t.Errorf("it ran from %s to %s", from, to)
 	}
 }

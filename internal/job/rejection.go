@@ -49,8 +49,8 @@ func (p *pass) delayAfterRejection() {
 	}
 }
 
-// childRefused ends a job one of whose children the API server will never accept.
-func (p *pass) childRefused() *verdict {
+// childRejected ends a job one of whose children the API server will never accept.
+func (p *pass) childRejected() *verdict {
 	if p.Rejection == nil || !p.Rejection.Invalid {
 		return nil
 	}

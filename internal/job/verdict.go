@@ -22,7 +22,7 @@ type verdict struct {
 //  8. a job that cannot be run as it is written, or a child that the API server refuses for good
 func (p *pass) verdict() *verdict {
 	for _, rule := range []func() *verdict{
-		p.succeeded, p.deadlineExceeded, p.notRetryable, p.backoffLimitExceeded, p.disruptionsExceeded, p.invalidJob, p.childRefused,
+		p.succeeded, p.deadlineExceeded, p.notRetryable, p.backoffLimitExceeded, p.disruptionsExceeded, p.invalidJob, p.childRejected,
 	} {
 		if v := rule(); v != nil {
 			return v
