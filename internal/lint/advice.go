@@ -50,6 +50,7 @@ func (c *checker) advise() error {
 	}
 	c.adviseEnd(j)
 	c.adviseLayout(j)
+	c.advisePort(j)
 	for _, name := range slices.Sorted(maps.Keys(*j.ReplicaSpecs)) {
 		if role := (*j.ReplicaSpecs)[name]; role != nil {
 			c.adviseTemplate(j, fmt.Sprintf("%s.%s.template.spec", j.rolesAt(), name), &role.Template.Spec)

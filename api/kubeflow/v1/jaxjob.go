@@ -20,7 +20,8 @@ const (
 // JAXLayout is how a JAXJob is written.
 var JAXLayout = Layout{
 	Kind: JAXJobKind, ReplicaSpecs: "jaxReplicaSpecs", Roles: []ReplicaType{JAXWorker},
-	Container: JAXContainer, PortName: JAXPortName, Port: JAXPort, RestartPolicy: RestartPolicyNever,
+	Container: JAXContainer, PortName: JAXPortName, Port: JAXPort, PortVariables: []string{"COORDINATOR_PORT"},
+	RestartPolicy: RestartPolicyNever,
 }
 
 // JAXJob is a distributed JAX training.

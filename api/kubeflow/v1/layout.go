@@ -1,8 +1,14 @@
 package v1
 
 import (
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/trainyard/trainyard/api/naming"
 )
 
 // Layout is what differs between the manifests of two kinds: the field of the roles, their names, and the defaults of a role.
@@ -20,6 +26,8 @@ type Layout struct {
 	// template has no port of this name.
 	PortName string
 	Port     int32
+	// PortVariables are the environment variables by which a template can set that number, for the whole job.
+	PortVariables []string
 	// RestartPolicy is that of a role that names none.
 	RestartPolicy RestartPolicy
 }
@@ -55,7 +63,39 @@ func (p Parts) Policy() LifecyclePolicy {
 func (p Parts) setDefaults() {
 	p.RunPolicy.LifecyclePolicy = p.Policy()
 	*p.ReplicaSpecs = canonicalRoles(*p.ReplicaSpecs, p.Layout.Roles)
-	for _, role := range *p.ReplicaSpecs {
-		role.setDefaults(p.Layout)
+	layout := p.Layout
+	if _, port := p.PortSet(); port != 0 {
+		layout.Port = port
 	}
+	for _, role := range *p.ReplicaSpecs {
+		role.setDefaults(layout)
+	}
+}
+
+// PortSet is the port that a template sets by a variable, and the role that sets it; 0 where none does. It is the port of all
+// replicas: those that did not get it would look for the others at another one. The role that leads comes first.
+func (p Parts) PortSet() (ReplicaType, int32) {
+	for _, name := range p.Layout.Roles {
+		role := canonicalRoles(*p.ReplicaSpecs, p.Layout.Roles)[name]
+		if role == nil || role.Replicas != nil && *role.Replicas == 0 {
+			continue
+		}
+		if port := p.Layout.portIn(naming.TrainingContainer(&role.Template.Spec, p.Layout.Container)); port != 0 {
+			return name, port
+		}
+	}
+	return "", 0
+}
+
+// portIn is the port that a container sets by a variable. A value that is not written as a number is known only in its pod.
+func (l Layout) portIn(container *corev1.Container) int32 {
+	if container == nil {
+		return 0
+	}
+	for _, e := range container.Env {
+		if port, err := strconv.ParseUint(e.Value, 10, 16); err == nil && port > 0 && slices.Contains(l.PortVariables, e.Name) {
+			return int32(port)
+		}
+	}
+	return 0
 }

@@ -23,7 +23,8 @@ const (
 // PyTorchLayout is how a PyTorchJob is written.
 var PyTorchLayout = Layout{
 	Kind: PyTorchJobKind, ReplicaSpecs: "pytorchReplicaSpecs", Roles: []ReplicaType{PyTorchMaster, PyTorchWorker},
-	Container: PyTorchContainer, PortName: PyTorchPortName, Port: PyTorchPort, RestartPolicy: RestartPolicyOnFailure,
+	Container: PyTorchContainer, PortName: PyTorchPortName, Port: PyTorchPort, PortVariables: []string{"MASTER_PORT", "PET_MASTER_PORT"},
+	RestartPolicy: RestartPolicyOnFailure,
 }
 
 // PyTorchJob is a distributed PyTorch training.

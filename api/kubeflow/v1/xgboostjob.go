@@ -22,7 +22,8 @@ const (
 // XGBoostLayout is how an XGBoostJob is written.
 var XGBoostLayout = Layout{
 	Kind: XGBoostJobKind, ReplicaSpecs: "xgbReplicaSpecs", Roles: []ReplicaType{XGBoostMaster, XGBoostWorker},
-	Container: XGBoostContainer, PortName: XGBoostPortName, Port: XGBoostPort, RestartPolicy: RestartPolicyNever,
+	Container: XGBoostContainer, PortName: XGBoostPortName, Port: XGBoostPort, PortVariables: []string{"MASTER_PORT", "DMLC_TRACKER_PORT"},
+	RestartPolicy: RestartPolicyNever,
 }
 
 // XGBoostJob is a distributed XGBoost training.

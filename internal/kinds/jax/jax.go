@@ -25,8 +25,8 @@ var Kind = kubeflow.Kind{
 
 // environment has the names of Training Operator, which a program passes to jax.distributed.initialize, and those that JAX reads by
 // itself: its address has a port.
-func environment(m *manifest.Manifest, _ kubeflowv1.Job, r job.Replica, _ int32) manifest.Env {
-	port, coordinator := kubeflow.Port(m, kubeflowv1.JAXLayout, m.Leader.Role), m.Job.PodName(m.Leader)
+func environment(m *manifest.Manifest, obj kubeflowv1.Job, r job.Replica, _ int32) manifest.Env {
+	port, coordinator := kubeflow.LeaderPort(m, obj), m.Job.PodName(m.Leader)
 	var v kubeflow.Variables
 	v.Set("1", "PYTHONUNBUFFERED")
 	v.SetNumber(port, "COORDINATOR_PORT")

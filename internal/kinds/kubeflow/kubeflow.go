@@ -152,3 +152,12 @@ func unsized(written map[kubeflowv1.ReplicaType]*kubeflowv1.ReplicaSpec, role st
 func Port(m *manifest.Manifest, layout kubeflowv1.Layout, role string) int32 {
 	return manifest.Port(m.Templates[role], layout.Container, layout.PortName, layout.Port)
 }
+
+// LeaderPort is the number of the port at which all replicas meet: the one that a template sets by a variable, else that of the
+// leader. The job's defaults are set.
+func LeaderPort(m *manifest.Manifest, obj kubeflowv1.Job) int32 {
+	if _, port := obj.Parts().PortSet(); port != 0 {
+		return port
+	}
+	return Port(m, obj.Parts().Layout, m.Leader.Role)
+}

@@ -44,7 +44,7 @@ func static(v *kubeflow.Variables, m *manifest.Manifest, pj *kubeflowv1.PyTorchJ
 			world *= int32(perNode)
 		}
 	}
-	v.SetNumber(port(m, m.Leader.Role), "MASTER_PORT", "PET_MASTER_PORT")
+	v.SetNumber(kubeflow.LeaderPort(m, pj), "MASTER_PORT", "PET_MASTER_PORT")
 	v.Set(m.Job.PodName(m.Leader), "MASTER_ADDR", "PET_MASTER_ADDR")
 	v.SetNumber(world, "WORLD_SIZE")
 	v.SetNumber(rank, "RANK", "PET_NODE_RANK")
@@ -54,7 +54,7 @@ func static(v *kubeflow.Variables, m *manifest.Manifest, pj *kubeflowv1.PyTorchJ
 // environment of running Workers.
 func rendezvous(v *kubeflow.Variables, m *manifest.Manifest, pj *kubeflowv1.PyTorchJob, attempt int32) {
 	e := pj.Spec.ElasticPolicy
-	host, at, backend, id := m.Job.PodName(job.Replica{Role: worker}), port(m, worker), kubeflowv1.RDZVBackendC10D, torchrun.RendezvousID(m.Job, attempt)
+	host, at, backend, id := m.Job.PodName(job.Replica{Role: worker}), kubeflow.Port(m, kubeflowv1.PyTorchLayout, worker), kubeflowv1.RDZVBackendC10D, torchrun.RendezvousID(m.Job, attempt)
 	if e.RDZVHost != nil && *e.RDZVHost != "" {
 		host = *e.RDZVHost
 	}
@@ -99,8 +99,4 @@ func rendezvousConf(e *kubeflowv1.ElasticPolicy, backend kubeflowv1.RDZVBackend)
 		pairs = append(pairs, fmt.Sprintf("%s=%d", lastCall, torchrun.LastCallTimeout))
 	}
 	return strings.Join(pairs, ",")
-}
-
-func port(m *manifest.Manifest, role string) int32 {
-	return kubeflow.Port(m, kubeflowv1.PyTorchLayout, role)
 }

@@ -34,6 +34,13 @@ func perNode(n string) func(*kubeflowv1.PyTorchJob) {
 	return func(pj *kubeflowv1.PyTorchJob) { pj.Spec.NprocPerNode = &n }
 }
 
+func setEnv(role kubeflowv1.ReplicaType, name, value string) func(*kubeflowv1.PyTorchJob) {
+	return func(pj *kubeflowv1.PyTorchJob) {
+		container := &pj.Spec.PyTorchReplicaSpecs[role].Template.Spec.Containers[0]
+		container.Env = append(container.Env, corev1.EnvVar{Name: name, Value: value})
+	}
+}
+
 func TestEnvironment(t *testing.T) {
 	for _, row := range []struct {
 		sentence string
@@ -51,6 +58,16 @@ func TestEnvironment(t *testing.T) {
 			map[string]string{"WORLD_SIZE": "4", "PET_NPROC_PER_NODE": "gpu"}},
 		{"without a Master the first Worker acts as one", aJob(0, 3), job.Replica{Role: "Worker", Index: 2},
 			map[string]string{"RANK": "2", "WORLD_SIZE": "3", "MASTER_ADDR": "demo-worker-0"}},
+		{"the port that the Master sets is every Worker's", aJob(1, 3, setEnv("Master", "MASTER_PORT", "29500")), job.Replica{Role: "Worker"},
+			map[string]string{"MASTER_PORT": "29500", "PET_MASTER_PORT": "29500"}},
+		{"the port that the Workers set is the Master's", aJob(1, 3, setEnv("Worker", "PET_MASTER_PORT", "29500")), job.Replica{Role: "Master"},
+			map[string]string{"MASTER_PORT": "29500", "PET_MASTER_PORT": "29500"}},
+		{"where they disagree, the Master's counts", aJob(1, 3, setEnv("Worker", "MASTER_PORT", "1"), setEnv("Master", "MASTER_PORT", "2")), job.Replica{Role: "Worker"},
+			map[string]string{"PET_MASTER_PORT": "2"}},
+		{"a Master that does not run sets no port", aJob(0, 3, setEnv("Master", "MASTER_PORT", "2")), job.Replica{Role: "Worker"},
+			map[string]string{"MASTER_PORT": "23456"}},
+		{"what is no port sets none", aJob(1, 3, setEnv("Master", "MASTER_PORT", "$(PORT)")), job.Replica{Role: "Worker"},
+			map[string]string{"MASTER_PORT": "23456"}},
 		{"an elastic Worker is told the bounds and where to meet", aJob(0, 3, elasticJob), job.Replica{Role: "Worker", Index: 2},
 			map[string]string{"PET_NNODES": "1:8", "PET_RDZV_ENDPOINT": "demo-worker-0:23456", "PET_RDZV_BACKEND": "c10d", "PET_RDZV_ID": "5d9d",
 				"RANK": "-", "WORLD_SIZE": "-", "MASTER_ADDR": "-", "PET_RDZV_CONF": "last_call_timeout=10", "PET_MAX_RESTARTS": "30", "PET_STANDALONE": "-"}},
@@ -73,6 +90,16 @@ func TestEnvironment(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A template that declares no port of the name has the one that a variable sets.
+func TestThePortOfAVariableIsTheServices(t *testing.T) {
+	for _, child := range Kind.Read(aJob(1, 3, setEnv("Master", "MASTER_PORT", "29500"))).Children() {
+		ports := child.Object.(*corev1.Service).Spec.Ports
+		if len(ports) != 1 || ports[0].Port != 29500 {
+			t.Errorf("Service %s has %v", child.Object.GetName(), ports)
+		}
 	}
 }
 

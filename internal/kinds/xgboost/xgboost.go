@@ -29,13 +29,13 @@ var Kind = kubeflow.Kind{
 }
 
 // environment has the names of Training Operator, of which WORKER_* are for LightGBM, and those of XGBoost's tracker (DMLC_*).
-func environment(m *manifest.Manifest, _ kubeflowv1.Job, r job.Replica, _ int32) manifest.Env {
+func environment(m *manifest.Manifest, obj kubeflowv1.Job, r job.Replica, _ int32) manifest.Env {
 	rank := r.Index
 	if r.Role == worker {
 		rank++
 	}
 	var v kubeflow.Variables
-	v.SetNumber(kubeflow.Port(m, kubeflowv1.XGBoostLayout, master), "MASTER_PORT", "DMLC_TRACKER_PORT")
+	v.SetNumber(kubeflow.LeaderPort(m, obj), "MASTER_PORT", "DMLC_TRACKER_PORT")
 	v.Set(m.Job.PodName(m.Leader), "MASTER_ADDR", "DMLC_TRACKER_URI")
 	v.SetNumber(m.Total(), "WORLD_SIZE", "DMLC_NUM_WORKER")
 	v.SetNumber(rank, "RANK", "DMLC_TASK_ID")
