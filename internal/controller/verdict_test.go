@@ -70,10 +70,11 @@ func TestTheOrderOfVerdicts(t *testing.T) {
 	}
 	w.operate()
 	for i, c := range table {
-		t.Run(c.sentence, func(t *testing.T) {
-			s := all[i].becomes(c.verdict)
-			if !strings.Contains(newest(s).Message, c.says) {
-				t.Errorf("the message is %q", newest(s).Message)
+		w.row(c.sentence, func(w *world) {
+			j := *all[i]
+			j.world = w
+			if s := j.becomes(c.verdict); !strings.Contains(newest(s).Message, c.says) {
+				w.Errorf("the message is %q", newest(s).Message)
 			}
 		})
 	}

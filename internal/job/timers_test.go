@@ -33,6 +33,16 @@ func TestActiveDeadline(t *testing.T) {
 	}
 }
 
+// The master has succeeded in time, and the cache does not show it yet when the deadline passes.
+func TestADeadlineDoesNotFailAJobThatHasSucceeded(t *testing.T) {
+	w := started(t, demo(1, func(j *Job) { j.Policy.ActiveDeadlineSeconds = ptr(int64(10)) }))
+	w.exit(w.pods["demo-master-0"], 0, "Completed", "")
+	w.now = w.now.Add(time.Minute)
+	if _, done := w.reconcile(chaos{lag: 1}); !done || !w.status.Is(Succeeded) {
+		t.Errorf("the status is %+v", w.status.Conditions)
+	}
+}
+
 // A number so large that no clock can count to it is somebody's word for never.
 func TestADeadlineBeyondAllTimeNeverPasses(t *testing.T) {
 	for _, seconds := range []int64{9999999999, math.MaxInt64} {

@@ -31,9 +31,11 @@ func (p *pass) verdict() *verdict {
 	return nil
 }
 
-// end gives the verdict: condition, completion time, event and metric together, once.
+// end gives the verdict: condition, completion time, event and metric together, once. No job fails on the word of a cache: the
+// replica that decides may have succeeded a moment ago.
 func (p *pass) end(v verdict) {
 	s := p.next()
+	p.Ask.Pods = p.Ask.Pods || v.end == Failed && !p.Live
 	if v.reason == ReasonFailed || v.reason == ReasonBackoffLimit || v.reason == ReasonMaxDisruptions {
 		p.chargeIncidents()
 	}
