@@ -99,7 +99,7 @@ func command(name string, args []string) *cobra.Command {
 		&cobra.Group{ID: groupLocal, Title: "The local cluster:"},
 	)
 	group(root, groupJobs, runCommand(), submitCommand(), getCommand(), logsCommand(), attachCommand(), whyCommand(), waitCommand(), eventsCommand(),
-		suspendCommand(), resumeCommand(), scaleCommand(), deleteCommand(), topCommand())
+		suspendCommand(), resumeCommand(), scaleCommand(), deleteCommand(), topCommand(), execCommand(), cpCommand(), portForwardCommand())
 	group(root, groupOffline, renderCommand(), lintCommand(), simulateCommand(), convertCommand())
 	group(root, groupLocal, upCommand(), downCommand(), statusCommand(), nodeCommand(), kubectlCommand(args))
 	root.AddCommand(installCommand(), flyteCommand(), versionCommand())

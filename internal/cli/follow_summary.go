@@ -65,14 +65,18 @@ type entry struct {
 
 // summaryOf is the summary of a job. Its first failure has the fields of status.lastFailure.
 func summaryOf(s story.Story, first *job.Failure, code int) summary {
-	out := summary{
+	return summary{
 		Type: "summary", Time: s.Now.UTC(), Job: s.Job.Name, State: s.State(), Reason: s.EndReason(), ExitCode: code,
 		Seconds:  s.Status.CompletionTime.Sub(s.Status.StartTime).Seconds(),
-		Attempts: s.Attempt(), Retries: s.Status.Retries, Disruptions: s.Status.Disruptions, Ledger: []entry{},
+		Attempts: s.Attempt(), Retries: s.Status.Retries, Disruptions: s.Status.Disruptions, Ledger: ledgerOf(s),
 		Failure: manifest.WriteStatus(job.Status{LastFailure: s.First(first)}, nil).LastFailure,
 	}
+}
+
+func ledgerOf(s story.Story) []entry {
+	ledger := []entry{}
 	for _, a := range s.Status.Attempts {
-		out.Ledger = append(out.Ledger, entry{a.Number + 1, a.Start, a.End, a.Reason, a.Message})
+		ledger = append(ledger, entry{a.Number + 1, a.Start, a.End, a.Reason, a.Message})
 	}
-	return out
+	return ledger
 }

@@ -19,7 +19,7 @@ import (
 // get is `trainyard get`: the jobs of a namespace.
 type get struct {
 	target
-	all              bool
+	all, watch       bool
 	selector, output string
 }
 
@@ -35,6 +35,7 @@ func getCommand() *cobra.Command {
 	addTarget(cmd, &g.target)
 	cmd.Flags().BoolVarP(&g.all, "all-namespaces", "A", false, "the jobs of all namespaces")
 	cmd.Flags().StringVarP(&g.output, "output", "o", "table", "table, wide, name, yaml or json")
+	cmd.Flags().BoolVarP(&g.watch, "watch", "w", false, "print a job again each time it changes, until Ctrl-C")
 	addSelector(cmd, &g.selector)
 	return cmd
 }
@@ -42,6 +43,9 @@ func getCommand() *cobra.Command {
 func (g *get) run(cmd *cobra.Command, args []string) error {
 	if err := checkChoice("output", g.output, "table", "wide", "name", "yaml", "json"); err != nil {
 		return err
+	}
+	if g.watch {
+		return g.follow(cmd, args)
 	}
 	jobs, err := g.jobs(cmd, args)
 	if err != nil {
@@ -58,17 +62,28 @@ func (g *get) run(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 3, ' ', 0)
-	fmt.Fprintln(table, strings.Join(g.columns("NAMESPACE", "NAME", "KIND", "STATE", "READY", "ATTEMPT", "RETRIES", "DISRUPTIONS", "AGE", "MESSAGE"), "\t"))
+	fmt.Fprintln(table, strings.Join(g.header(), "\t"))
 	for _, j := range jobs {
-		s := storyOf(j, time.Now())
-		message := s.Message()
-		if g.output != "wide" {
-			message = cut(message, 70)
-		}
-		fmt.Fprintln(table, strings.Join(g.columns(j.Job.Namespace, j.Job.Name, j.Kind.Name(), s.State(), j.Status.Ready, fmt.Sprint(s.Attempt()), s.Retries(),
-			fmt.Sprint(j.Status.Disruptions), story.Span(time.Since(s.Created)), message), "\t"))
+		fmt.Fprintln(table, strings.Join(g.row(j), "\t"))
 	}
 	return table.Flush()
+}
+
+func (g *get) header() []string {
+	return g.columns("NAMESPACE", "NAME", "KIND", "STATE", "READY", "ATTEMPT", "RETRIES", "DISRUPTIONS", "AGE", "MESSAGE")
+}
+
+func (g *get) row(j *yard.Job) []string {
+	s := storyOf(j, time.Now())
+	state, message := s.State(), s.Message()
+	if j.Gone {
+		state, message = "Deleted", ""
+	}
+	if g.output != "wide" {
+		message = cut(message, 70)
+	}
+	return g.columns(j.Job.Namespace, j.Job.Name, j.Kind.Name(), state, j.Status.Ready, fmt.Sprint(s.Attempt()), s.Retries(),
+		fmt.Sprint(j.Status.Disruptions), story.Span(time.Since(s.Created)), message)
 }
 
 // columns are the cells of a row that are shown: the namespace with -A, the disruptions with -o wide.
@@ -87,10 +102,12 @@ func (g *get) columns(cells ...string) []string {
 func printNames(cmd *cobra.Command, jobs []*yard.Job) error {
 	out := &printer{Writer: cmd.OutOrStdout()}
 	for _, j := range jobs {
-		out.printf("%s/%s\n", strings.ToLower(j.Kind.Name()), j.Job.Name)
+		out.printf("%s\n", nameOf(j))
 	}
 	return out.err
 }
+
+func nameOf(j *yard.Job) string { return strings.ToLower(j.Kind.Name()) + "/" + j.Job.Name }
 
 func (g *get) jobs(cmd *cobra.Command, args []string) ([]*yard.Job, error) {
 	if len(args) == 1 && g.selector != "" {

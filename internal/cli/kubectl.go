@@ -38,9 +38,10 @@ func realKubectl(args []string) *cobra.Command {
 		IOStreams:     genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr},
 		PluginHandler: kubectl.NewDefaultPluginHandler([]string{"kubectl"}),
 	})
+	dataDir := cmd.PersistentFlags().String("data-dir", "", "The local cluster's directory (default ~/.local/share/trainyard)")
 	before := cmd.PersistentPreRunE
 	cmd.PersistentPreRunE = func(c *cobra.Command, args []string) error {
-		local, err := useLocalCluster(c, flags)
+		local, err := useLocalCluster(c, flags, *dataDir)
 		if err != nil {
 			return err
 		}
@@ -56,10 +57,17 @@ func realKubectl(args []string) *cobra.Command {
 	return cmd
 }
 
-// useLocalCluster points kubectl to the local cluster, if the rule of chooseCluster says so. It reports whether it did.
-func useLocalCluster(cmd *cobra.Command, flags *genericclioptions.ConfigFlags) (bool, error) {
-	if *flags.KubeConfig != "" || *flags.Context != "" || *flags.APIServer != "" {
+// useLocalCluster points kubectl to the local cluster, if --data-dir or the rule of chooseCluster says so. It reports whether it did.
+func useLocalCluster(cmd *cobra.Command, flags *genericclioptions.ConfigFlags, dataDir string) (local bool, err error) {
+	named := *flags.KubeConfig != "" || *flags.Context != "" || *flags.APIServer != ""
+	switch {
+	case named && dataDir != "":
+		return false, errTwoClusters
+	case named:
 		return false, nil
+	case dataDir != "":
+		*flags.KubeConfig, err = clusterOf(dataDir)
+		return true, err
 	}
 	chosen, err := chooseCluster()
 	if err != nil {

@@ -111,10 +111,12 @@ func (t *target) config() (*rest.Config, error) {
 // checkFlags refuses flags that name two clusters.
 func (t *target) checkFlags() error {
 	if t.dataDir != "" && t.named() {
-		return usageError{errors.New("--data-dir names the local cluster: leave out --kubeconfig and --context")}
+		return errTwoClusters
 	}
 	return nil
 }
+
+var errTwoClusters = usageError{errors.New("--data-dir names the local cluster: leave out --kubeconfig and --context")}
 
 func (t *target) load(rules *clientcmd.ClientConfigLoadingRules) (*rest.Config, error) {
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: t.context})

@@ -15,6 +15,7 @@ import (
 
 func whyCommand() *cobra.Command {
 	var t target
+	var output string
 	cmd := &cobra.Command{
 		Use:     "why JOB",
 		Aliases: []string{"describe"},
@@ -23,26 +24,28 @@ func whyCommand() *cobra.Command {
 The scheduler, the image puller and the quota are quoted. After restarts it also lists the attempts.`,
 		Args: oneArgument("job"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkChoice("output", output, "text", "json"); err != nil {
+				return err
+			}
 			y, j, err := t.find(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			text, err := why(cmd.Context(), y, j)
+			s, err := fullStory(cmd.Context(), y, j)
 			if err != nil {
 				return t.explain(err)
 			}
 			out := &printer{Writer: cmd.OutOrStdout()}
-			out.printf("%s", text)
+			if output == "json" {
+				return printExplanation(out, s, j)
+			}
+			out.printf("%s", s.Why())
 			return out.err
 		},
 	}
 	addTarget(cmd, &t)
+	cmd.Flags().StringVarP(&output, "output", "o", "text", "text or json")
 	return cmd
-}
-
-func why(ctx context.Context, y *yard.Yard, j *yard.Job) (string, error) {
-	s, err := fullStory(ctx, y, j)
-	return s.Why(), err
 }
 
 // fullStory is a job's story with its pods and Kubernetes' warnings.

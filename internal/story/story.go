@@ -51,8 +51,8 @@ func (s Story) State() string {
 	return "Submitted"
 }
 
-// since is when the present state began.
-func (s Story) since() time.Time {
+// Since is when the present state began.
+func (s Story) Since() time.Time {
 	if n := len(s.Status.Conditions); n > 0 {
 		return s.Status.Conditions[n-1].LastTransition
 	}

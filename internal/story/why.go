@@ -25,7 +25,7 @@ func (s Story) Why() string {
 		say("%s was submitted %s ago and no operator has looked at it yet.", name, Span(s.Now.Sub(s.Created)))
 		say("Is one running? `trainyard up` starts one on your machine, `trainyard install` installs one on a cluster.")
 	case s.Status.Is(job.Suspended):
-		say("%s has been suspended for %s and has no pods.", name, Span(s.Now.Sub(s.since())))
+		say("%s has been suspended for %s and has no pods.", name, Span(s.Now.Sub(s.Since())))
 		say("%s starts it again.", s.Command("resume"))
 	case s.Status.Is(job.Succeeded):
 		say("%s succeeded %s ago%s%s.", name, Span(s.Now.Sub(s.Status.CompletionTime)), s.length(), s.restarts())
@@ -65,7 +65,7 @@ func (s Story) firstCause() string {
 
 // whyNotDone explains a job that has not ended.
 func (s Story) whyNotDone() []string {
-	sentences := []string{fmt.Sprintf("%s has been %s for %s, with %s replicas ready.", s.Job.Name, strings.ToLower(s.State()), Span(s.Now.Sub(s.since())), ready(s.Status))}
+	sentences := []string{fmt.Sprintf("%s has been %s for %s, with %s replicas ready.", s.Job.Name, strings.ToLower(s.State()), Span(s.Now.Sub(s.Since())), ready(s.Status))}
 	if n := s.Status.Retries + s.Status.Disruptions; n > 0 && s.Status.LastFailure != nil {
 		sentences = append(sentences, fmt.Sprintf("It was restarted %s because %s.", times(n), s.Status.LastFailure))
 	}

@@ -4,13 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/trainyard/trainyard/api/naming"
 )
 
 // Line is one line of a replica's log, as a terminal shows it: without text that the program has overwritten.
@@ -41,13 +38,8 @@ type LogQuery struct {
 }
 
 func (q LogQuery) wants(pod *corev1.Pod) bool {
-	replica, attempt := replicaOf(pod)
+	replica, attempt := ReplicaOf(pod)
 	return (q.Replica == "" || strings.EqualFold(q.Replica, replica)) && (q.Attempt == nil || *q.Attempt == attempt)
-}
-
-func replicaOf(pod *corev1.Pod) (string, int32) {
-	attempt, _ := strconv.ParseInt(pod.Labels[naming.LabelAttempt], 10, 32)
-	return pod.Labels[naming.LabelReplicaType] + "-" + pod.Labels[naming.LabelReplicaIndex], int32(attempt)
 }
 
 // Logs emits all lines written so far, in the order of time, with an incomplete line as it is now. It reads all logs at the same time

@@ -13,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/trainyard/trainyard/api/naming"
 	"github.com/trainyard/trainyard/internal/job"
 	terminal "github.com/trainyard/trainyard/internal/text"
 )
@@ -43,13 +42,8 @@ type stream struct {
 
 func newStream(y *Yard, j *Job, pod *corev1.Pod, q LogQuery, emit func(Line)) *stream {
 	s := &stream{yard: y, pod: pod, partial: q.Partial, emit: emit, changed: make(chan struct{}, 1)}
-	s.replica, s.attempt = replicaOf(pod)
-	s.container = job.TrainingContainer(pod.Spec, "") // if the roles are unknown
-	for _, role := range j.Job.Roles {
-		if strings.EqualFold(role.Name, pod.Labels[naming.LabelReplicaType]) {
-			s.container = job.TrainingContainer(pod.Spec, role.Container)
-		}
-	}
+	s.replica, s.attempt = ReplicaOf(pod)
+	s.container = ContainerOf(j, pod)
 	if q.Container != "" {
 		s.container = q.Container
 	}
