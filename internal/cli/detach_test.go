@@ -36,7 +36,7 @@ func TestLettingGoAndComingBack(t *testing.T) {
 	d.expect(types("attach", "first"), 0, `^worker-0 \| hello$`, `^first succeeded after`)
 	d.refuses(types("up", "-d"), 1, "a local cluster is already running")
 
-	d.expect(types("down"), 0, `\AStopped\.\n\z`)
+	d.expect(types("down"), 0, `^Stopped\.$`)
 	d.expect(types("status"), 1, `^The local cluster is not running`, `^  data +`+regexp.QuoteMeta(dir))
 	d.expect(types("up", "--detach"), 0, "\\AThe local cluster is ready, as process \\d+\\. `trainyard status` shows it, `trainyard down` stops it\\.\n\\z")
 	d.expect(types("get", "second"), 0, `^second +PyTorchJob `)

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"sync"
 	"syscall"
 	"time"
 
@@ -53,9 +54,18 @@ func down(cmd *cobra.Command, dir string, force bool) error {
 	}
 	ctx, cancel := untilInterrupted(cmd.Context())
 	defer cancel()
-	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 2*stopLimit, true, func(context.Context) (bool, error) { return !clusterRuns(dir), nil })
+	sayWaiting := sync.OnceFunc(func() {
+		out.printf("Waiting for running pods to end, within their grace periods. `kill %d` kills them.\n", pid)
+	})
+	began := time.Now()
+	err := wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(context.Context) (bool, error) {
+		if time.Since(began) > 2*time.Second {
+			sayWaiting()
+		}
+		return !clusterRuns(dir), nil
+	})
 	if err != nil {
-		return fmt.Errorf("the local cluster, process %d, has not ended: %w", pid, err)
+		return fmt.Errorf("the local cluster, process %d, is still stopping", pid)
 	}
 	out.printf("Stopped.\n")
 	return out.err

@@ -86,6 +86,7 @@ func (r *running) chooseDir() (err error) {
 func (r *running) start(ctx context.Context) (*cluster.Cluster, error) {
 	return cluster.Start(ctx, cluster.Options{
 		DataDir: r.dir, Progress: func(step string) { r.screen.setLive("Starting the local cluster: " + step + " …") },
+		Waiting: func(pods []string, gracePeriod time.Duration) { r.screen.say("» %s", waitingText(pods, gracePeriod)) },
 	})
 }
 
@@ -122,12 +123,12 @@ func (r *running) stopCluster(c *cluster.Cluster, f *follower) {
 	if !f.clusterEnded() {
 		r.awaitGuests(c, f.signals)
 	}
-	limited, end := context.WithTimeout(context.Background(), stopLimit)
+	ctx, end := context.WithCancel(context.Background())
 	defer end()
 	if f.killed {
-		end() // Stop then kills it
+		end() // the stop then kills it
 	}
-	if err := c.Stop(limited); err != nil && !f.killed {
+	if err := stopCluster(ctx, c, f.signals); err != nil && !errors.Is(err, context.Canceled) {
 		r.screen.say("trainyard: %v", err)
 	}
 	if f.job != nil && f.job.Status.Is(job.Failed) && !f.json {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/trainyard/trainyard/internal/cluster"
+	"github.com/trainyard/trainyard/internal/story"
+	"github.com/trainyard/trainyard/internal/text"
 )
 
 // up is `trainyard up`: the local cluster in the foreground.
@@ -36,9 +39,6 @@ var errClusterEnded = errors.New("the local cluster ended by itself; cluster.log
 
 // errClusterStopped says that the process which had started the local cluster stopped it.
 var errClusterStopped = errors.New("the local cluster was stopped before the job ended; `trainyard up` starts it again")
-
-// stopLimit is how long an orderly stop may take. Then everything is killed.
-const stopLimit = 30 * time.Second
 
 func upCommand() *cobra.Command {
 	var u up
@@ -74,7 +74,9 @@ Objects are kept in the data directory; the next "up" continues with them.`,
 }
 
 func (u *up) run(ctx context.Context, signals chan os.Signal) error {
-	options := cluster.Options{DataDir: u.dataDir, Progress: progress(u.out)}
+	options := cluster.Options{DataDir: u.dataDir, Progress: progress(u.out), Waiting: func(pods []string, gracePeriod time.Duration) {
+		fmt.Fprintln(u.out, waitingText(pods, gracePeriod))
+	}}
 	if err := u.nodes.apply(&options); err != nil {
 		return err
 	}
@@ -100,7 +102,7 @@ func (u *up) run(ctx context.Context, signals chan os.Signal) error {
 		return startError(err)
 	}
 	if err := u.writeKubeconfigs(c, shared); err != nil {
-		return errors.Join(err, u.stop(c))
+		return errors.Join(err, stopCluster(ctx, c, signals))
 	}
 	if shared != nil {
 		defer func() {
@@ -123,16 +125,20 @@ func (u *up) run(ctx context.Context, signals chan os.Signal) error {
 	}
 	select {
 	case <-c.Done():
-		_ = u.stop(c) // only cleans up
+		_ = c.Stop(ctx) // only cleans up
 		return errClusterEnded
 	default:
 	}
 	fmt.Fprintln(u.out, "\nStopping the local cluster …")
-	if err := u.stop(c); err != nil {
-		return err
+	err = stopCluster(ctx, c, signals)
+	switch {
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintln(u.out, "Killed.")
+		return outcome(exitInterrupted)
+	case err == nil:
+		fmt.Fprintln(u.out, "Stopped.")
 	}
-	fmt.Fprintln(u.out, "Stopped.")
-	return nil
+	return err
 }
 
 // runDetached starts the cluster in the background with the flags of this command.
@@ -236,10 +242,34 @@ func (u *up) awaitRuns(c *cluster.Cluster, signals <-chan os.Signal) {
 	})
 }
 
-func (u *up) stop(c *cluster.Cluster) error {
-	limited, cancel := context.WithTimeout(context.Background(), stopLimit)
+// stopCluster stops a cluster in order. One more Ctrl-C or SIGTERM kills it; the error is then context.Canceled. What is sent when a
+// terminal is lost kills nothing.
+func stopCluster(ctx context.Context, c *cluster.Cluster, signals <-chan os.Signal) error {
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	return c.Stop(limited)
+	go func() {
+		for {
+			select {
+			case s := <-signals:
+				if !isHangup(s) {
+					cancel()
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return c.Stop(ctx)
+}
+
+// waitingText says what a stop of the cluster waits for.
+func waitingText(pods []string, gracePeriod time.Duration) string {
+	const most = 5
+	names := strings.Join(pods[:min(len(pods), most)], ", ")
+	if more := len(pods) - most; more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("Waiting for %s to end, whose grace period is up to %s: %s. Ctrl-C kills them.", text.Count(len(pods), "pod", "pods"), story.Span(gracePeriod), names)
 }
 
 // progress prints what is being started: on a terminal in one line that is overwritten.

@@ -47,7 +47,7 @@ func TestUp(t *testing.T) {
 			if code := up.Wait(); code != 0 {
 				t.Errorf("it ends with code %d", code)
 			}
-			if !strings.HasSuffix(up.Output(), "\nStopping the local cluster …\nStopped.\n") {
+			if !regexp.MustCompile(`\nStopping the local cluster …\n(Waiting for [^\n]+\n)?Stopped\.\n$`).MatchString(up.Output()) {
 				t.Errorf("at the end it says:\n%s", up.Output())
 			}
 			if got := currentContext(t, kubeconfig); got != "prod" {

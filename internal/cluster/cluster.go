@@ -28,6 +28,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/trainyard/trainyard/internal/enclave"
+	"github.com/trainyard/trainyard/internal/procrun"
 )
 
 // Options say where and how a local cluster runs. The zero value of each is its default.
@@ -40,8 +41,10 @@ type Options struct {
 	AuditLog   string              // file that gets one line for each request to the API server; default none
 	Nodes      int                 // how many nodes it has; default 1
 	NodeLabels map[string][]string // labels of the nodes by key; the values go to the nodes in turn
-	Grace      time.Duration       // how long running containers have after SIGTERM when the cluster stops; default 5 s
+	GraceLimit time.Duration       // limits the grace period of running pods when the cluster stops; default none
 	Progress   func(step string)   `json:"-"` // called with what is being started
+	// Waiting is called when a stop has to wait: with the pods that still run, and the longest of their grace periods.
+	Waiting func(pods []string, gracePeriod time.Duration) `json:"-"`
 }
 
 // Cluster is a running local cluster, seen from outside.
@@ -52,6 +55,8 @@ type Cluster struct {
 	notes      []string
 	guests     *os.File
 	release    func()
+	waiting    func(pods []string, gracePeriod time.Duration)
+	stopping   chan []procrun.RunningPod // from the cluster's process, and from each further node by it
 }
 
 // Start starts a cluster, or continues the one whose data directory it is, and returns when pods can be created and will run.
@@ -79,18 +84,34 @@ func start(ctx context.Context, options Options, home *home) (*Cluster, error) {
 	}
 	serving, stopServing := context.WithCancel(context.Background())
 	go serveUplink(serving, uplink) //nolint:errcheck // ends with the enclave; pods then have no network because they are gone
-	c := &Cluster{process: process, kubeconfig: options.Kubeconfig, guests: home.guests, release: sync.OnceFunc(func() {
+	c := &Cluster{process: process, kubeconfig: options.Kubeconfig, guests: home.guests, waiting: options.Waiting, release: sync.OnceFunc(func() {
 		stopServing()
 		_ = control.Close()
 		sweepCgroups(options.DataDir) // where it was killed
 		home.close()
 	})}
-	if err := c.await(ctx, control, options); err != nil {
+	c.stopping = make(chan []procrun.RunningPod, options.Nodes)
+	messages := json.NewDecoder(control)
+	if err := c.await(ctx, control, messages, options); err != nil {
 		c.kill()
 		return nil, fmt.Errorf("%w (see %s)", err, home.log.Name())
 	}
+	go c.receive(messages)
 	go freeMemoryWhenIdle(serving)
 	return c, nil
+}
+
+// receive takes what a running cluster reports, until it ends.
+func (c *Cluster) receive(messages *json.Decoder) {
+	for {
+		var m message
+		if messages.Decode(&m) != nil {
+			return
+		}
+		if len(m.Stopping) > 0 {
+			c.stopping <- m.Stopping
+		}
+	}
 }
 
 // runEnclave starts the cluster's process and returns our ends of its sockets. Theirs are closed here by then, so that ours
@@ -121,13 +142,13 @@ func runEnclave(home *home) (process *enclave.Process, control, uplink net.Conn,
 }
 
 // await sends the options to the enclave and reads its messages until it is ready.
-func (c *Cluster) await(ctx context.Context, control net.Conn, options Options) error {
+func (c *Cluster) await(ctx context.Context, control net.Conn, messages *json.Decoder, options Options) error {
 	stop := context.AfterFunc(ctx, func() { _ = control.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	if err := json.NewEncoder(control).Encode(options); err != nil {
 		return fmt.Errorf("starting the local cluster: %w", err)
 	}
-	for messages := json.NewDecoder(control); ; {
+	for {
 		var m message
 		switch err := messages.Decode(&m); {
 		case ctx.Err() != nil:
@@ -173,19 +194,37 @@ func (c *Cluster) Pid() int { return c.process.Pid() }
 // Done is closed when the cluster has ended, by Stop or by itself.
 func (c *Cluster) Done() <-chan struct{} { return c.process.Done() }
 
-// Stop ends the cluster in order: containers get SIGTERM and their grace, the store is closed. When ctx ends first, all is
+// stopLimit is how long a stop may take besides the grace periods of pods. Then everything is killed.
+const stopLimit = 30 * time.Second
+
+// Stop ends the cluster in order: containers get SIGTERM and their grace period, the store is closed. When ctx ends first, all is
 // killed.
 func (c *Cluster) Stop(ctx context.Context) error {
 	defer c.release()
 	if err := c.process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("stopping the local cluster: %w", err)
 	}
-	select {
-	case <-c.process.Done():
-		return c.process.Err()
-	case <-ctx.Done():
-		c.kill()
-		return fmt.Errorf("stopping the local cluster: %w", ctx.Err())
+	var pods []string
+	var longest time.Duration
+	for limit := time.NewTimer(stopLimit); ; {
+		select {
+		case <-c.process.Done():
+			return c.process.Err()
+		case running := <-c.stopping:
+			for _, p := range running {
+				pods, longest = append(pods, p.Name), max(longest, p.GracePeriod)
+			}
+			limit.Reset(stopLimit + longest)
+			if c.waiting != nil {
+				c.waiting(pods, longest)
+			}
+		case <-limit.C:
+			c.kill()
+			return errors.New("the local cluster did not stop and was killed")
+		case <-ctx.Done():
+			c.kill()
+			return fmt.Errorf("stopping the local cluster: %w", ctx.Err())
+		}
 	}
 }
 
@@ -222,9 +261,6 @@ func (o Options) complete() (Options, error) {
 	}
 	if err := checkNodeLabels(o.NodeLabels); err != nil {
 		return o, err
-	}
-	if o.Grace == 0 {
-		o.Grace = 5 * time.Second
 	}
 	return o, nil
 }

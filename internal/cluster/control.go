@@ -7,14 +7,17 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/trainyard/trainyard/internal/procrun"
 )
 
 // message is what the cluster sends to the process that started it.
 type message struct {
-	Step       string   // what it starts next
-	Error      string   // why it could not start
-	Kubeconfig []byte   // how to reach it; it is ready
-	Notes      []string // what this machine does not let it do; sent with Kubeconfig
+	Step       string               // what it starts next
+	Error      string               // why it could not start
+	Kubeconfig []byte               // how to reach it; it is ready
+	Notes      []string             // what this machine does not let it do; sent with Kubeconfig
+	Stopping   []procrun.RunningPod // what a stop waits for
 }
 
 // newControl makes the socket between a cluster and the process that started it, and returns both ends.

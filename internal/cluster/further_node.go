@@ -26,6 +26,8 @@ type furtherNode struct {
 	config  nodeStart    // complete when the API server answers
 	crashed func(string) // called with the node's name when it ends by itself
 
+	stopping func([]procrun.RunningPod) // called with what its stop waits for
+
 	mu      sync.Mutex // guards what follows; held while the node's process starts, stops or changes its state
 	state   string
 	started bool // the process takes commands
@@ -102,6 +104,8 @@ func (n *furtherNode) follow(process *enclave.Process, reports *json.Decoder) {
 			case n.prepared <- struct{}{}:
 			default: // nobody waits any more
 			}
+		case len(r.Stopping) > 0:
+			n.stopping(r.Stopping)
 		default:
 			n.meter.record(n.spec.Name, r.Usage, time.Now())
 		}

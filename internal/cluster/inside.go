@@ -137,10 +137,26 @@ func (c *process) run(ctx context.Context) error {
 	// The pods stop first, while all else still works. The rest needs no shutdown, as the store is safe at any moment.
 	var pods sync.WaitGroup
 	pods.Go(func() { c.stopNodes(context.Background()) })
-	pods.Go(func() { err = errors.Join(err, c.runtime.Close(context.Background())) })
+	pods.Go(func() { err = errors.Join(err, closeRuntime(c.runtime, c.reportStopping)) })
 	pods.Wait()
 	return err
 }
+
+// stoppingDelay is how long pods may take to end before a person is told that the stop waits for them.
+const stoppingDelay = 2 * time.Second
+
+// closeRuntime ends all pods of a node. It reports those that do not end at once.
+func closeRuntime(r *procrun.Runtime, report func([]procrun.RunningPod)) error {
+	late := time.AfterFunc(stoppingDelay, func() {
+		if pods := r.RunningPods(); len(pods) > 0 {
+			report(pods)
+		}
+	})
+	defer late.Stop()
+	return r.Close(context.Background())
+}
+
+func (c *process) reportStopping(pods []procrun.RunningPod) { send(c.control, message{Stopping: pods}) }
 
 func (c *process) step(name string) { send(c.control, message{Step: name}) }
 
@@ -197,7 +213,7 @@ func runtimeConfig(o Options, node nodeSpec, gpus []string) procrun.Config {
 		Cgroup:         node.cgroup(o.DataDir),
 		GPUs:           gpus,
 		LogLimit:       2 * logSize,
-		Grace:          o.Grace,
+		GraceLimit:     o.GraceLimit,
 	}
 	if uid, gid, ok := enclave.Outside(); ok && uid != 0 {
 		config.User = &procrun.User{UID: uint32(uid), GID: uint32(gid)}

@@ -52,12 +52,13 @@ type shorterGracePeriod struct {
 	Grace time.Duration
 }
 
-// nodeReport is what a further node sends: first that it has started or why it has not, then what its containers use, and that it
-// is prepared to be frozen.
+// nodeReport is what a further node sends: first that it has started or why it has not, then what its containers use, that it
+// is prepared to be frozen, and which pods its stop waits for.
 type nodeReport struct {
 	Error    string
 	Usage    []containerUsage
 	Prepared bool
+	Stopping []procrun.RunningPod // what its stop waits for
 }
 
 // runAsNode is the process of a further node. It returns at once in any other.
@@ -107,7 +108,7 @@ func runNode(ctx context.Context, control net.Conn) error {
 	go n.reportUsage(parts, control)
 	go freeMemoryWhenIdle(parts)
 	<-ctx.Done()
-	return n.runtime.Close(context.Background())
+	return closeRuntime(n.runtime, func(pods []procrun.RunningPod) { send(control, nodeReport{Stopping: pods}) })
 }
 
 // nodeProcess is what the parts of a further node share.

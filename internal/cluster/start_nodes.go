@@ -74,7 +74,7 @@ func (c *process) startFurtherNodes(ctx context.Context, client kubernetes.Inter
 			Node: n.spec, Options: c.options, Kubeconfig: kubeconfig, CAFile: c.pki.path("ca.crt"),
 			CertFile: serving.certFile, KeyFile: serving.keyFile, GPUs: n.spec.gpus(c.gpus, c.options.Nodes), AllGPUs: c.gpus,
 		}
-		requests.nodes[n.spec.Name], n.crashed = n, requests.recordCrash
+		requests.nodes[n.spec.Name], n.crashed, n.stopping = n, requests.recordCrash, c.reportStopping
 		all.Go(n.start)
 	}
 	return requests.watch(ctx)

@@ -155,7 +155,7 @@ func createPods(ctx context.Context, up *local.Up, round int, accepted map[strin
 func TestClusterThatStopsLeavesNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	c, err := cluster.Start(context.Background(), cluster.Options{DataDir: dir, Grace: time.Second})
+	c, err := cluster.Start(context.Background(), cluster.Options{DataDir: dir, GraceLimit: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +193,7 @@ func TestClusterThatStopsLeavesNothing(t *testing.T) {
 	}
 
 	t.Run("and the next start reports how the pods ended", func(t *testing.T) {
-		again, err := cluster.Start(context.Background(), cluster.Options{DataDir: dir, Grace: time.Second})
+		again, err := cluster.Start(context.Background(), cluster.Options{DataDir: dir, GraceLimit: time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}

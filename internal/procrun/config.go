@@ -39,8 +39,8 @@ type Config struct {
 	// LogLimit is the size in bytes at which a container is blocked until its log is reopened. Zero means none.
 	LogLimit int64
 
-	// Grace is what running containers get between SIGTERM and SIGKILL when the Runtime closes. The default is 2 s.
-	Grace time.Duration
+	// GraceLimit limits the grace period of running containers when the Runtime closes. Zero means that each has all of its pod's.
+	GraceLimit time.Duration
 }
 
 // User is an ordinary user, by the IDs outside of the enclave.
@@ -60,11 +60,4 @@ func (c *Config) serviceGateway() netip.Addr {
 		return c.ServiceGateway
 	}
 	return c.Node
-}
-
-func (c *Config) grace() time.Duration {
-	if c.Grace == 0 {
-		return 2 * time.Second
-	}
-	return c.Grace
 }

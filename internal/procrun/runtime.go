@@ -71,14 +71,14 @@ func (r *Runtime) dir(elem ...string) string {
 	return filepath.Join(append([]string{r.config.Root}, elem...)...)
 }
 
-// Close ends all containers, with SIGTERM and after the configured grace with SIGKILL, and stops serving streams. The
+// Close ends all containers, with SIGTERM and after their grace period with SIGKILL, and stops serving streams. The
 // records say how each container ended.
 func (r *Runtime) Close(ctx context.Context) error {
 	r.closing.Store(true)
 	_ = r.streams.http.Close()
 	var all sync.WaitGroup
 	for _, c := range r.allContainers() {
-		all.Go(func() { _ = c.stop(ctx, r.config.grace()) })
+		all.Go(func() { _ = c.stop(ctx, r.gracePeriod(c)) })
 	}
 	all.Wait()
 	for _, s := range r.allSandboxes() {

@@ -30,7 +30,7 @@ func newWorld(t testing.TB, changes ...func(*Config)) *world {
 	config := Config{
 		Root: filepath.Join(dir, "runtime"), WorkDir: "/tmp", Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=/tmp"},
 		Bridge: "pods", Pods: netip.MustParsePrefix("10.99.0.0/16"), Node: netip.MustParseAddr("10.99.0.1"),
-		Services: netip.MustParsePrefix("10.98.0.0/16"), Grace: time.Second,
+		Services: netip.MustParsePrefix("10.98.0.0/16"), GraceLimit: time.Second,
 	}
 	if rootless() {
 		uid, err := strconv.Atoi(os.Getenv("PROCRUN_UID"))

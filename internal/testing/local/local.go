@@ -77,7 +77,7 @@ func Shared(t testing.TB) *cluster.Cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := cluster.Start(context.Background(), cluster.Options{DataDir: dir, AuditLog: filepath.Join(dir, "audit.log"), Grace: time.Second})
+	c, err := cluster.Start(context.Background(), cluster.Options{DataDir: dir, AuditLog: filepath.Join(dir, "audit.log"), GraceLimit: time.Second})
 	if err != nil {
 		log, _ := os.ReadFile(filepath.Join(dir, "cluster.log"))
 		t.Fatalf("starting the local cluster: %v\n%s", err, tail(string(log), 30))
@@ -92,7 +92,7 @@ func Start(t testing.TB, options cluster.Options) *cluster.Cluster {
 	if options.DataDir == "" {
 		options.DataDir = t.TempDir()
 	}
-	options.Grace = time.Second
+	options.GraceLimit = time.Second
 	c, err := cluster.Start(context.Background(), options)
 	if err != nil {
 		log, _ := os.ReadFile(filepath.Join(options.DataDir, "cluster.log"))
