@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
+	"github.com/trainyard/trainyard/internal/cluster"
 	"github.com/trainyard/trainyard/internal/kinds"
 	"github.com/trainyard/trainyard/internal/kinds/kubeflow"
 )
@@ -80,22 +81,24 @@ func localizeSteps(obj *unstructured.Unstructured, dir string) error {
 	return nil
 }
 
-// withShell adds the variables by which this shell finds its programs, unless they are set.
+// withShell adds what containers inherit of this shell, unless they set it. So a command has the same environment in a cluster that
+// `run` starts and in one that it joins.
 func withShell(variables any) []any {
 	env, _ := variables.([]any)
-	for _, name := range []string{"PATH", "VIRTUAL_ENV", "CONDA_PREFIX"} {
-		env = with(env, name, os.Getenv(name))
+	for _, variable := range cluster.FromShell(os.Environ()) {
+		name, value, _ := strings.Cut(variable, "=")
+		env = with(env, name, strings.ReplaceAll(value, "$(", "$$("))
 	}
 	return env
 }
 
-// with adds a variable, unless it is empty or set already.
+// with adds a variable, unless it is set already.
 func with(env []any, name, value string) []any {
 	isSet := slices.ContainsFunc(env, func(e any) bool {
 		pair, _ := e.(map[string]any)
 		return pair["name"] == name
 	})
-	if isSet || value == "" {
+	if isSet {
 		return env
 	}
 	return append(env, map[string]any{"name": name, "value": value})

@@ -3,6 +3,7 @@ package cli
 import (
 	"os"
 	"reflect"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -10,9 +11,13 @@ import (
 
 // A TrainJob has no containers, but it can set their environment.
 func TestATrainJobStartsWhereTheShellIs(t *testing.T) {
+	for _, variable := range os.Environ() {
+		name, _, _ := strings.Cut(variable, "=")
+		t.Setenv(name, "") // puts it back when the test ends
+		_ = os.Unsetenv(name)
+	}
 	t.Setenv("PATH", "/here")
-	t.Setenv("VIRTUAL_ENV", "/venv")
-	t.Setenv("CONDA_PREFIX", "")
+	t.Setenv("VIRTUAL_ENV", "/$(venv)")
 	mine := map[string]any{"name": "PATH", "value": "/mine"}
 	obj := &unstructured.Unstructured{Object: map[string]any{"kind": "TrainJob", "spec": map[string]any{
 		"initializer": map[string]any{"model": map[string]any{"env": []any{mine}}},
@@ -24,10 +29,11 @@ func TestATrainJobStartsWhereTheShellIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	venv, pwd := map[string]any{"name": "VIRTUAL_ENV", "value": "/venv"}, map[string]any{"name": "PWD", "value": here}
+	venv, pwd := map[string]any{"name": "VIRTUAL_ENV", "value": "/$$(venv)"}, map[string]any{"name": "PWD", "value": here}
+	own := map[string]any{"name": "TRAINYARD_OWN_ENVIRONMENT", "value": "1"}
 	want := map[string]any{
-		"trainer":     map[string]any{"env": []any{map[string]any{"name": "PATH", "value": "/here"}, venv, pwd}},
-		"initializer": map[string]any{"model": map[string]any{"env": []any{mine, venv, pwd}}},
+		"trainer":     map[string]any{"env": []any{map[string]any{"name": "PATH", "value": "/here"}, venv, own, pwd}},
+		"initializer": map[string]any{"model": map[string]any{"env": []any{mine, venv, own, pwd}}},
 	}
 	if got := obj.Object["spec"]; !reflect.DeepEqual(got, want) {
 		t.Errorf("the spec is %v, want %v", got, want)

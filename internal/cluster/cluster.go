@@ -134,7 +134,7 @@ func runEnclave(home *home) (process *enclave.Process, control, uplink net.Conn,
 	defer port.Close() //nolint:errcheck // the enclave has its own copy
 	process, err = enclave.Start(enclave.Config{
 		Args:   []string{processName},
-		Env:    os.Environ(),
+		Env:    withoutProxies(os.Environ()),
 		Files:  []*os.File{theirControl, port, theirUplink, home.lock},
 		Output: home.log,
 	})

@@ -102,9 +102,22 @@ func exists(path string) bool {
 	return err == nil
 }
 
+// OwnEnvironment is the variable of a container that brings all that it needs of another shell than the one that started the
+// cluster. It inherits who the person is, and nothing else.
+const OwnEnvironment = "TRAINYARD_OWN_ENVIRONMENT"
+
+// Identity names the variables that say who the person is.
+var Identity = []string{"HOME", "USER", "LOGNAME", "SHELL"}
+
 // environment is what the person's shell has, then the container's own; the later of two wins.
 func (r *Runtime) environment(s *sandbox, own []*v1.KeyValue, who pid1.User) []string {
 	env := slices.Clone(r.config.Env)
+	if slices.ContainsFunc(own, func(kv *v1.KeyValue) bool { return kv.GetKey() == OwnEnvironment }) {
+		env = slices.DeleteFunc(env, func(variable string) bool {
+			name, _, _ := strings.Cut(variable, "=")
+			return !slices.Contains(Identity, name)
+		})
+	}
 	if u, err := user.LookupId(strconv.Itoa(int(who.UID))); err == nil && !who.Mapped && who.UID != 0 {
 		env = append(env, "HOME="+u.HomeDir)
 	}
