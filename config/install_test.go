@@ -115,6 +115,12 @@ func TestTheChartInstallsWhatKustomizeDoes(t *testing.T) {
 	helm, kustomize := helmed(t, nil), kustomized(t, "default")
 	maps.Copy(kustomize, kustomized(t, "runtimes"))
 	delete(kustomize, "Namespace/trainyard-system") // Helm is told its namespace.
+	for _, all := range []installed{helm, kustomize} {
+		if all["Namespace/kubeflow-system"] == nil {
+			t.Error("nobody creates the namespace kubeflow-system")
+		}
+		delete(all, "Namespace/kubeflow-system") // Helm keeps it.
+	}
 	for _, name := range kustomize.names() {
 		if strings.HasPrefix(name, "CustomResourceDefinition/") {
 			delete(kustomize, name) // Helm installs them by itself, from the files tested below.

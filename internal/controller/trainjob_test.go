@@ -262,6 +262,11 @@ func TestTheExamplesOfTrainJobs(t *testing.T) {
 	if err := localoperator.InstallRuntimes(t.Context(), w.Config); err != nil {
 		t.Fatal(err)
 	}
+	version := w.Kubectl("get", "configmap", "kubeflow-trainer-public", "--namespace=kubeflow-system", "--as=somebody", "--as-group=system:authenticated",
+		"-o", "jsonpath={.data.kubeflow_trainer_version}")
+	if version != "v2.3.0" {
+		t.Errorf("the Kubeflow SDK reads the version %q", version)
+	}
 	for name, file := range map[string]string{"line": "trainjob.yaml", "steps": "steps.yaml"} {
 		text, err := os.ReadFile(filepath.Join("..", "..", "examples", "trainjob", file))
 		if err != nil {

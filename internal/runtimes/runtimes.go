@@ -41,6 +41,16 @@ func Shipped() ([]*trainer.ClusterTrainingRuntime, error) {
 	return all, nil
 }
 
+// ForSDK are the objects that the Kubeflow SDK looks for on a cluster that runs TrainJobs, besides the runtimes.
+func ForSDK() ([]*document.Document, error) {
+	const file = "runtimes/kubeflow-sdk.yaml"
+	text, err := config.Files.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading what the Kubeflow SDK looks for: %w", err)
+	}
+	return document.Parse(file, string(text))
+}
+
 // Complete gives a job its runtime: from the same file, else from those that come with this program. A job of a kind without runtimes
 // stays as it is.
 func Complete(kind kinds.Kind, job manifest.Object, file []*document.Document) error {

@@ -205,6 +205,8 @@ func TestAcceptedAsItIs(t *testing.T) {
 		{"min equals max", pytorch("elasticPolicy: {minReplicas: 2, maxReplicas: 2}")},
 		{"an elastic job in lower case", pytorch("elasticPolicy: {minReplicas: 1}\n  pytorchReplicaSpecs: " + roles(pytorchPod, "worker"))},
 		{"left to MultiKueue", pytorch("runPolicy: {managedBy: kueue.x-k8s.io/multikueue}")},
+		{"ephemeral containers, which no client may lose", pytorch("pytorchReplicaSpecs: {Worker: {template: {spec: {" +
+			"containers: [{name: pytorch, image: train}], ephemeralContainers: [{name: debug, image: tools, targetContainerName: pytorch}]}}}}")},
 		{"an empty successPolicy", tf(`successPolicy: ""`)},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -122,6 +122,8 @@ func TestAcceptedAsItIs(t *testing.T) {
 		{"data and model", job("initializer: {dataset: {storageUri: 'hf://a/b', secretRef: {name: s}}, model: {storageUri: '', env: [{name: A}]}}")},
 		{"a patch of everything", patch("{serviceAccountName: a, volumes: [{name: v, emptyDir: {}}], containers: [{name: node, volumeMounts: [{name: v, mountPath: /v}]}, {name: side, env: [{name: A}]}], " +
 			"tolerations: [{key: gpu}], nodeSelector: {a: b}, schedulingGates: [{name: g}], imagePullSecrets: [{name: s}], terminationGracePeriodSeconds: 0, securityContext: {runAsUser: 1}}")},
+		{"all metadata of a patch that Trainer stores", strings.Replace(patch("{}"), "{template: {spec: {replicatedJobs",
+			"{template: {metadata: {name: a, namespace: b, finalizers: [c/d], labels: {e: f}, annotations: {g: h}}, spec: {replicatedJobs", 1)},
 		{"left to MultiKueue", job("managedBy: kueue.x-k8s.io/multikueue")},
 		{"gone at once", job("ttlSecondsAfterFinished: 0", "activeDeadlineSeconds: 1")},
 		{"a runtime without a framework", runtimeWith()},

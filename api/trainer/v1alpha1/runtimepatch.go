@@ -40,8 +40,20 @@ type JobSetTemplatePatch struct {
 	Spec *JobSetSpecPatch `json:"spec,omitempty"`
 }
 
-// MetadataPatch is labels and annotations.
+// MetadataPatch is labels and annotations. Trainer stores the other fields, too.
 type MetadataPatch struct {
+	// name is stored and has no effect.
+	// +optional
+	Name string `json:"name,omitempty"`
+
+	// namespace is stored and has no effect.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+
+	// finalizers are added to the pods' finalizers if they are those of a pod template. On other levels they have no effect.
+	// +optional
+	Finalizers []string `json:"finalizers,omitempty"`
+
 	// labels are added to the existing labels.
 	// +optional
 	Labels map[string]string `json:"labels,omitempty"`

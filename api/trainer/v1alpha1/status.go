@@ -107,7 +107,7 @@ type JobStatus struct {
 	// failed is 1 when the job failed because of this step.
 	Failed int32 `json:"failed"`
 
-	// active is 1 when a pod of the step runs.
+	// active is 1 from the moment the step gets its pods, which may still wait for a node, until it has ended.
 	Active int32 `json:"active"`
 
 	// suspended is 1 when the job is suspended.

@@ -1,6 +1,8 @@
 package trainjob
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -33,26 +35,49 @@ func writeStatus(s *trainer.TrainJobStatus, m *manifest.Manifest, status job.Sta
 	s.StartTime, s.CompletionTime = written.StartTime, written.CompletionTime
 	s.Conditions, s.JobsStatus, s.Nodes, s.Selector = conditions(status), nil, 0, ""
 	for _, role := range status.Roles {
-		s.JobsStatus = append(s.JobsStatus, jobStatus(status, role))
+		s.JobsStatus = append(s.JobsStatus, jobStatus(status, role, m.Job))
 		if role.Role == m.Leader.Role {
 			s.Nodes, s.Selector = role.Active, m.Selector(role.Role)
 		}
 	}
 }
 
-// jobStatus counts a step as the one Job that it would be.
-func jobStatus(s job.Status, role job.RoleStatus) trainer.JobStatus {
+// jobStatus counts a step as the one Job that it would be. Such a Job is active as soon as it has pods, which may wait for a node.
+func jobStatus(s job.Status, role job.RoleStatus, j job.Job) trainer.JobStatus {
 	one := func(is bool) int32 {
 		if is {
 			return 1
 		}
 		return 0
 	}
-	succeeded := role.Size > 0 && int32(len(role.Done)) == role.Size
 	return trainer.JobStatus{
-		Name: role.Role, Active: one(role.Active > 0), Succeeded: one(succeeded), Failed: one(failedBy(s, role.Role)),
-		Ready: one(!succeeded && role.Size > 0 && role.Active+int32(len(role.Done)) >= role.Size), Suspended: one(s.Is(job.Suspended)),
+		Name: role.Role, Active: one(role.Active > 0 || begun(s, role, j)), Succeeded: one(succeeded(role)), Failed: one(failedBy(s, role.Role)),
+		Ready: one(ready(role) && !succeeded(role)), Suspended: one(s.Is(job.Suspended)),
 	}
+}
+
+func succeeded(role job.RoleStatus) bool { return role.Size > 0 && int32(len(role.Done)) == role.Size }
+
+// ready tells whether each pod of a step trains or has succeeded.
+func ready(role job.RoleStatus) bool {
+	return role.Size > 0 && role.Active+int32(len(role.Done)) >= role.Size
+}
+
+// begun tells whether a step has pods, or is about to get them: the job runs, and what the step waits for has been reached.
+func begun(s job.Status, role job.RoleStatus, j job.Job) bool {
+	if s.Finished() || s.Is(job.Suspended) || role.Size == 0 || succeeded(role) {
+		return false
+	}
+	reached := func(d job.Dependency) bool {
+		i := slices.IndexFunc(s.Roles, func(other job.RoleStatus) bool { return other.Role == d.Role })
+		return i >= 0 && (succeeded(s.Roles[i]) || d.Until == job.MilestoneReady && ready(s.Roles[i]))
+	}
+	for _, r := range j.Roles {
+		if r.Name == role.Role && slices.ContainsFunc(r.After, func(d job.Dependency) bool { return !reached(d) }) {
+			return false
+		}
+	}
+	return true
 }
 
 // failedBy tells whether it was a failure of the step that ended the job. Its pods may not show it: one that the kubelet restarts in
@@ -65,6 +90,9 @@ func failedBy(s job.Status, step string) bool {
 	reason := s.Attempts[n-1].Reason
 	return reason == job.ReasonFailed || reason == job.ReasonBackoffLimit
 }
+
+// completeMessage is JobSet's, which Trainer passes on and its clients compare. The job's state has ours.
+const completeMessage = "jobset completed successfully"
 
 // conditions are those that clients of Trainer know: that a job is suspended, and how it ended.
 func conditions(s job.Status) []metav1.Condition {
@@ -79,7 +107,7 @@ func conditions(s job.Status) []metav1.Condition {
 		case job.Suspended:
 			condition.Type, condition.Reason = trainer.TrainJobSuspended, "Suspended"
 		case job.Succeeded:
-			condition.Type, condition.Reason = trainer.TrainJobComplete, "AllJobsCompleted"
+			condition.Type, condition.Reason, condition.Message = trainer.TrainJobComplete, "AllJobsCompleted", completeMessage
 		case job.Failed:
 			condition.Type, condition.Reason = trainer.TrainJobFailed, failedReason(s)
 		default:

@@ -2,6 +2,7 @@ package trainjob
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -247,6 +248,9 @@ func TestConditionsAreTrainers(t *testing.T) {
 			}
 		})
 	}
+	if c := conditions(state(job.Created, job.Succeeded)); c[0].Message != "jobset completed successfully" {
+		t.Errorf("Trainer's clients compare the message, and it is %q", c[0].Message)
+	}
 }
 
 // A job that Trainer itself has ended is ended, and wants no runtime any more.
@@ -286,7 +290,7 @@ func TestTheStepThatEndedTheJobHasFailed(t *testing.T) {
 			}
 			got := map[string]int32{}
 			for _, role := range s.Roles {
-				got[role.Role] = jobStatus(s, role).Failed
+				got[role.Role] = jobStatus(s, role, job.Job{}).Failed
 			}
 			if diff := cmp.Diff(row.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -323,10 +327,49 @@ func TestAJobOfAnotherManagerWantsNothing(t *testing.T) {
 	}
 }
 
+// A Job is active while it has pods, also if they wait for a node. A step that waits for another has no Job yet.
+func TestAStepIsActiveFromItsFirstPodToItsEnd(t *testing.T) {
+	j := job.Job{Roles: []job.Role{
+		{Name: "data"}, {Name: "node", After: []job.Dependency{{Role: "data", Until: job.MilestoneComplete}}},
+		{Name: "side", After: []job.Dependency{{Role: "node", Until: job.MilestoneReady}}},
+	}}
+	status := func(data, node job.RoleStatus, conditions ...job.ConditionType) job.Status {
+		s := job.Status{Roles: []job.RoleStatus{data, node, {Role: "side", Size: 1}}}
+		for _, c := range conditions {
+			s.Conditions = append(s.Conditions, job.Condition{Type: c, Status: true})
+		}
+		return s
+	}
+	waits, runs := job.RoleStatus{Role: "node", Size: 2, Active: 1}, job.RoleStatus{Role: "node", Size: 2, Active: 2}
+	for _, row := range []struct {
+		sentence string
+		status   job.Status
+		want     string // the steps that are active
+	}{
+		{"the first step waits for a node", status(job.RoleStatus{Role: "data", Size: 1}, job.RoleStatus{Role: "node", Size: 2}, job.Created), "data"},
+		{"the second follows when it has ended", status(job.RoleStatus{Role: "data", Size: 1, Done: []int32{0}}, waits, job.Created), "node"},
+		{"and the third when all of the second are ready", status(job.RoleStatus{Role: "data", Size: 1, Done: []int32{0}}, runs, job.Created), "node side"},
+		{"none while the job is suspended", status(job.RoleStatus{Role: "data", Size: 1}, job.RoleStatus{Role: "node", Size: 2}, job.Suspended), ""},
+		{"none after the end", status(job.RoleStatus{Role: "data", Size: 1}, job.RoleStatus{Role: "node", Size: 2}, job.Failed), ""},
+	} {
+		t.Run(row.sentence, func(t *testing.T) {
+			var active []string
+			for _, role := range row.status.Roles {
+				if jobStatus(row.status, role, j).Active == 1 {
+					active = append(active, role.Role)
+				}
+			}
+			if got := strings.Join(active, " "); got != row.want {
+				t.Errorf("active are %q, want %q", got, row.want)
+			}
+		})
+	}
+}
+
 // Each step counts as one Job, whatever its pods.
 func TestStepsCountAsJobs(t *testing.T) {
 	s := job.Status{Roles: []job.RoleStatus{
-		{Role: "data", Size: 1, Done: []int32{0}}, {Role: "node", Size: 3, Active: 2, Done: []int32{1}}, {Role: "late", Size: 2, Active: 1},
+		{Role: "data", Size: 1, Done: []int32{0}}, {Role: "node", Size: 3, Active: 2, Done: []int32{1}}, {Role: "late", Size: 2},
 	}}
 	m := &manifest.Manifest{Leader: job.Replica{Role: "node"}}
 	var status trainer.TrainJobStatus
