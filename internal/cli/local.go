@@ -60,6 +60,9 @@ func (r *running) cluster(ctx context.Context) (_ *rest.Config, release func(*fo
 	r.screen.clearLive()
 	if r.output != "json" {
 		r.screen.say("The local cluster is ready (%.1f s).", time.Since(r.began).Seconds())
+		for _, note := range c.Notes() {
+			r.screen.say("Note: %s", note)
+		}
 	}
 	return c.RESTConfig(), func(f *follower) { r.stopCluster(c, f) }, nil
 }

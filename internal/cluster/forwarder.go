@@ -103,8 +103,15 @@ func (f *forwarder) forwardTCP(client *net.TCPConn) {
 	_ = client.SetLinger(0) // nobody answers: reset, as a refused connection would look
 }
 
+// halfConn is a connection whose directions are closed one by one.
+type halfConn interface {
+	io.ReadWriter
+	CloseRead() error
+	CloseWrite() error
+}
+
 // copyTCP copies one direction and closes it at its end.
-func copyTCP(to, from *net.TCPConn) {
+func copyTCP(to, from halfConn) {
 	_, _ = io.Copy(to, from)
 	_ = to.CloseWrite()
 	_ = from.CloseRead()

@@ -134,7 +134,7 @@ func (n *node) config() (*kubeletconfig.KubeletConfiguration, error) {
 		}
 	}
 	resolv := filepath.Join(n.dir, "resolv.conf")
-	if err := os.WriteFile(resolv, fmt.Appendf(nil, "nameserver %s\n", n.dns), 0o600); err != nil {
+	if err := os.WriteFile(resolv, resolverConfig(n.dns, machineResolver()), 0o600); err != nil {
 		return nil, fmt.Errorf("writing resolv.conf: %w", err)
 	}
 	c.ContainerRuntimeEndpoint = "unix:///in-process"

@@ -1,17 +1,15 @@
 package cluster
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
+	"path/filepath"
 	"unsafe"
 
-	"github.com/containers/gvisor-tap-vsock/pkg/types"
-	"github.com/containers/gvisor-tap-vsock/pkg/virtualnetwork"
-	"github.com/sirupsen/logrus"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
@@ -30,27 +28,10 @@ func newUplink() (ours net.Conn, theirs *os.File, err error) {
 		return nil, nil, fmt.Errorf("making the uplink's socket: %w", err)
 	}
 	if ours, err = fileConn(pair[0]); err != nil {
+		_ = unix.Close(pair[1])
 		return nil, nil, err
 	}
 	return ours, os.NewFile(uintptr(pair[1]), "uplink"), nil
-}
-
-// serveUplink carries the enclave's connections to the machine's network until the enclave or ctx ends.
-func serveUplink(ctx context.Context, conn net.Conn) error {
-	logrus.SetLevel(logrus.PanicLevel) // the library's; a connection that fails is the pod's to report
-	virtual, err := virtualnetwork.New(&types.Configuration{
-		MTU:               procrun.MTU,
-		Subnet:            podRange.String(),
-		GatewayIP:         gateway.String(),
-		GatewayMacAddress: "5a:94:ef:e4:0c:dd",
-		NAT:               map[string]string{hostAddress.String(): "127.0.0.1"},
-		GatewayVirtualIPs: []string{hostAddress.String()},
-		Protocol:          types.BessProtocol,
-	})
-	if err != nil {
-		return fmt.Errorf("making the uplink's network: %w", err)
-	}
-	return virtual.AcceptBess(ctx, conn)
 }
 
 // attachUplink joins the enclave's end of the socket to the bridge: a veth pair of which one end is a port of the bridge
@@ -78,7 +59,7 @@ func attachUplink(socket int) error {
 	}
 	// The far end is the gateway's, so this machine must not answer there in its own name.
 	err = errors.Join(
-		os.WriteFile("/proc/sys/net/ipv6/conf/"+uplinkPeer+"/disable_ipv6", []byte("1"), 0),
+		disableIPv6("/proc/sys/net/ipv6/conf", uplinkPeer),
 		netlink.LinkSetARPOff(peer), netlink.LinkSetUp(link), netlink.LinkSetUp(peer))
 	if err != nil {
 		return fmt.Errorf("bringing the uplink up: %w", err)
@@ -90,6 +71,15 @@ func attachUplink(socket int) error {
 	go copyPackets(socket, packets)
 	go copyPackets(packets, socket)
 	return nil
+}
+
+// disableIPv6 disables IPv6 on an interface. A kernel that was started without IPv6 has no such file.
+func disableIPv6(dir, name string) error {
+	err := os.WriteFile(filepath.Join(dir, name, "disable_ipv6"), []byte("1"), 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // packetSocket is a socket that sends and receives whole packets on an interface.
