@@ -4,15 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/trainyard/trainyard/internal/cluster"
 )
 
 // readyFD is the file descriptor on which `up` in the background says that it is ready.
@@ -74,29 +74,12 @@ func sayReady() {
 // keepReadyFD keeps the descriptor from the processes of the cluster.
 func keepReadyFD() { unix.CloseOnExec(readyFD) }
 
-// holder is the process that holds a data directory, 0 if none does.
-func holder(dataDir string) int {
-	if !clusterRuns(dataDir) {
-		return 0
+// holderPID is the process of this machine that holds a data directory, 0 if none does.
+func holderPID(dataDir string) int {
+	if holder, held := cluster.HolderOf(dataDir); held && holder.Here() {
+		return holder.PID
 	}
-	file, err := os.Open(filepath.Join(dataDir, "lock"))
-	if err != nil {
-		return 0
-	}
-	defer file.Close() //nolint:errcheck // it was only read
-	content, _ := io.ReadAll(io.LimitReader(file, 20))
-	pid, _ := strconv.Atoi(strings.TrimSpace(string(content)))
-	return pid
-}
-
-// isUsedByRuns reports whether runs of other processes use the cluster of a data directory.
-func isUsedByRuns(dataDir string) bool {
-	file, err := os.Open(filepath.Join(dataDir, "guests"))
-	if err != nil {
-		return false
-	}
-	defer file.Close() //nolint:errcheck // it releases the lock
-	return errors.Is(unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK)
+	return 0
 }
 
 // isRun reports whether a process is `trainyard run`, whose cluster ends with it.

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"golang.org/x/sys/unix"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
@@ -68,14 +67,10 @@ func contextOf(config *clientcmdapi.Config) string {
 	return "context " + config.CurrentContext
 }
 
-// clusterRuns reports whether a process holds a data directory. Its cluster may still be starting.
+// clusterRuns reports whether a process of this machine holds a data directory. Its cluster may still be starting.
 func clusterRuns(dataDir string) bool {
-	file, err := os.Open(filepath.Join(dataDir, "lock"))
-	if err != nil {
-		return false
-	}
-	defer file.Close() //nolint:errcheck // it releases the lock
-	return errors.Is(unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK)
+	holder, held := cluster.HolderOf(dataDir)
+	return held && holder.Here()
 }
 
 // clusterOf is the kubeconfig of the local cluster of a data directory.

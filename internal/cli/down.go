@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/trainyard/trainyard/internal/cluster"
 )
 
 func downCommand() *cobra.Command {
@@ -35,14 +37,17 @@ on with the next "up". If a "trainyard run" uses the cluster, down stops it only
 
 func down(cmd *cobra.Command, dir string, force bool) error {
 	out := &printer{Writer: cmd.OutOrStdout()}
-	pid := holder(dir)
+	holder, held := cluster.HolderOf(dir)
+	pid := holder.PID
 	switch {
-	case pid == 0 && clusterRuns(dir):
+	case held && !holder.Here():
+		return holder.ElsewhereError(dir)
+	case pid == 0 && held:
 		return fmt.Errorf("the process that runs the local cluster of %s is not known", dir)
 	case pid == 0:
 		out.printf("The local cluster is not running.\n")
 		return out.err
-	case !force && (isRun(pid) || isUsedByRuns(dir)):
+	case !force && (isRun(pid) || cluster.HasGuests(dir)):
 		return fmt.Errorf("a `trainyard run` uses the local cluster: wait for it, or stop it with `trainyard down --force`")
 	}
 	stop := syscall.SIGTERM

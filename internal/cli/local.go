@@ -227,17 +227,18 @@ func currentAccess(dataDir string) (*rest.Config, error) {
 	return clientcmd.NewDefaultClientConfig(*config, nil).ClientConfig()
 }
 
-// defaultDataDir is the local cluster's directory, unless --data-dir names another.
+// defaultDataDir is the local cluster's directory, unless --data-dir names another. Where machines share a home directory, each has its
+// own.
 func defaultDataDir() (string, error) {
 	if dir := os.Getenv("TRAINYARD_DATA_DIR"); dir != "" {
 		return dir, nil
 	}
 	if dir := os.Getenv("XDG_DATA_HOME"); dir != "" {
-		return filepath.Join(dir, "trainyard"), nil
+		return cluster.DirOfThisHost(filepath.Join(dir, "trainyard")), nil
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
 		return "", usageError{fmt.Errorf("finding the local cluster's directory: %w; name one with --data-dir", err)}
 	}
-	return filepath.Join(home, ".local", "share", "trainyard"), nil
+	return cluster.DirOfThisHost(filepath.Join(home, ".local", "share", "trainyard")), nil
 }

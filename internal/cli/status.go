@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/trainyard/trainyard/internal/cluster"
 	"github.com/trainyard/trainyard/internal/story"
 	"github.com/trainyard/trainyard/internal/yard"
 )
@@ -44,7 +45,11 @@ func statusCommand() *cobra.Command {
 
 func status(cmd *cobra.Command, dir string) error {
 	out := &printer{Writer: cmd.OutOrStdout()}
-	if !clusterRuns(dir) {
+	holder, held := cluster.HolderOf(dir)
+	if held && !holder.Here() {
+		return holder.ElsewhereError(dir)
+	}
+	if !held {
 		out.printf("The local cluster is not running: `trainyard up` starts it.\n")
 		if size := diskUsage(dir); size > 0 {
 			out.printf("  data        %s, %s\n", dir, sizeText(size))
@@ -61,7 +66,7 @@ func status(cmd *cobra.Command, dir string) error {
 		return out.err
 	}
 	out.printf("The local cluster has been running for %s.\n", story.Span(time.Since(lock.ModTime())))
-	out.printf("  process     %d\n  data        %s, %s\n  kubeconfig  %s\n", holder(dir), dir, sizeText(diskUsage(dir)), filepath.Join(dir, "kubeconfig"))
+	out.printf("  process     %d\n  data        %s, %s\n  kubeconfig  %s\n", holder.PID, dir, sizeText(diskUsage(dir)), filepath.Join(dir, "kubeconfig"))
 	if err != nil {
 		out.printf("  operator    none\n")
 		return out.err

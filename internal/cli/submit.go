@@ -83,7 +83,7 @@ func (r *running) openInBackground(ctx context.Context) (*yard.Yard, error) {
 	if err := r.chooseDir(); err != nil {
 		return nil, err
 	}
-	switch pid := holder(r.dir); {
+	switch pid := holderPID(r.dir); {
 	case pid == 0 && !clusterRuns(r.dir):
 		if _, err := startInBackground(ctx, r.dir); err != nil {
 			return nil, err

@@ -124,9 +124,18 @@ func runEnclave(home *home) (process *enclave.Process, control, uplink net.Conn,
 	defer theirUplink.Close() //nolint:errcheck // the enclave has its own copy
 	control, theirControl, err := newControl()
 	if err != nil {
+		_ = uplink.Close()
 		return nil, nil, nil, err
 	}
 	defer theirControl.Close() //nolint:errcheck // the enclave has its own copy
+	ours := []net.Conn{uplink, control}
+	defer func() {
+		if err != nil {
+			for _, conn := range ours {
+				_ = conn.Close()
+			}
+		}
+	}()
 	port, err := home.listener.(*net.TCPListener).File()
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("handing over the API server's port: %w", err)

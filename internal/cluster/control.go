@@ -27,6 +27,7 @@ func newControl() (ours net.Conn, theirs *os.File, err error) {
 		return nil, nil, fmt.Errorf("making the control socket: %w", err)
 	}
 	if ours, err = fileConn(pair[0]); err != nil {
+		_ = unix.Close(pair[1])
 		return nil, nil, err
 	}
 	return ours, os.NewFile(uintptr(pair[1]), "control"), nil

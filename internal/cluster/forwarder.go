@@ -75,11 +75,7 @@ func (f *forwarder) next() []string {
 }
 
 func (f *forwarder) acceptTCP(listener net.Listener) {
-	for {
-		client, err := listener.Accept()
-		if err != nil {
-			return
-		}
+	for client := range connections(listener) {
 		go f.forwardTCP(client.(*net.TCPConn))
 	}
 }

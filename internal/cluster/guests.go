@@ -53,7 +53,7 @@ func (g *Guest) Done() <-chan struct{} {
 				return
 			case <-tick.C:
 			}
-			if abandoned(g.dataDir) {
+			if _, held := HolderOf(g.dataDir); !held {
 				tick.Stop()
 				close(done)
 				return
@@ -61,17 +61,6 @@ func (g *Guest) Done() <-chan struct{} {
 		}
 	}()
 	return done
-}
-
-// abandoned reports whether no process holds a data directory. To find out it takes the lock itself for a moment, for which a
-// starting cluster waits.
-func abandoned(dataDir string) bool {
-	file, err := os.Open(filepath.Join(dataDir, "lock"))
-	if err != nil {
-		return errors.Is(err, os.ErrNotExist)
-	}
-	defer file.Close() //nolint:errcheck // which gives it back
-	return unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB) == nil
 }
 
 // AwaitGuests returns when nobody else uses the cluster, and lets nobody in from then on. Where it must wait it says so once.

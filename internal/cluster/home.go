@@ -34,6 +34,10 @@ func openHome(dir string) (*home, error) {
 	if h.lock, err = lockFile(filepath.Join(dir, "lock"), dir); err != nil {
 		return nil, err
 	}
+	if err := checkVersion(dir); err != nil {
+		h.close()
+		return nil, err
+	}
 	if h.guests, err = os.OpenFile(filepath.Join(dir, "guests"), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
 		h.close()
 		return nil, fmt.Errorf("locking the data directory: %w", err)
@@ -58,39 +62,50 @@ func lockFile(name, dir string) (*os.File, error) {
 		return nil, fmt.Errorf("locking the data directory: %w", err)
 	}
 	holder, err := lock(file)
-	if err != nil {
-		_ = file.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, fmt.Errorf("%w: process %d holds %s; use that cluster by its kubeconfig, or name another data directory",
-				ErrRunning, holder, dir)
-		}
-		return nil, fmt.Errorf("locking the data directory: %w", err)
+	if err == nil {
+		err = writeHolder(file)
 	}
-	_ = file.Truncate(0)
-	_, err = file.WriteAt(fmt.Appendln(nil, os.Getpid()), 0)
-	return file, err
+	switch {
+	case err == nil:
+		return file, nil
+	case errors.Is(err, unix.EWOULDBLOCK) && !holder.Here():
+		err = holder.ElsewhereError(dir)
+	case errors.Is(err, unix.EWOULDBLOCK):
+		err = fmt.Errorf("%w: process %d holds %s; use that cluster by its kubeconfig, or name another data directory", ErrRunning, holder.PID, dir)
+	case errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENOLCK):
+		err = fmt.Errorf("the file system of %s has no locks (%w): name a directory of a local disk with --data-dir", dir, err)
+	default:
+		err = fmt.Errorf("locking the data directory: %w", err)
+	}
+	_ = file.Close()
+	return nil, err
 }
 
 // lock takes a file's lock, or returns the process that holds it. If that was killed it waits, as the enclave ends a moment after it.
-func lock(file *os.File) (holder int, err error) {
-	for waiting := time.Now().Add(lockWait); ; time.Sleep(10 * time.Millisecond) {
+// The description of a holder elsewhere may be that of the last one, while somebody asks who the holder is: it waits for this, too.
+func lock(file *os.File) (holder Holder, err error) {
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		if err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); !errors.Is(err, unix.EWOULDBLOCK) {
-			return 0, err
+			return Holder{}, err
 		}
-		content := make([]byte, 20)
-		n, _ := file.ReadAt(content, 0)
-		holder, _ = strconv.Atoi(strings.TrimSpace(string(content[:n])))
-		if gone := holder > 0 && errors.Is(unix.Kill(holder, 0), unix.ESRCH); !gone || time.Now().After(waiting) {
+		holder = readHolder(file)
+		limit := time.Duration(0)
+		switch {
+		case !holder.Here():
+			limit = askWait
+		case holder.PID > 0 && errors.Is(unix.Kill(holder.PID, 0), unix.ESRCH):
+			limit = lockWait
+		}
+		if time.Since(began) >= limit {
 			return holder, err
 		}
 	}
 }
 
-// lockWait is how long a killed cluster's enclave may take to end.
-const lockWait = 10 * time.Second
-
-// ErrRunning says that a data directory has a running cluster.
-var ErrRunning = errors.New("a local cluster is already running")
+const (
+	lockWait = 10 * time.Second // how long a killed cluster's enclave may take to end
+	askWait  = time.Second      // how long it may take to ask who holds the lock
+)
 
 // listen opens the port the cluster had last time, so that kubeconfigs stay true, or any free one.
 func listen(name string) (net.Listener, error) {
@@ -127,11 +142,7 @@ func writeFile(name string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
-	fresh := name + ".new"
-	if err := os.WriteFile(fresh, content, 0o600); err != nil {
-		return fmt.Errorf("writing %s: %w", name, err)
-	}
-	if err := os.Rename(fresh, name); err != nil {
+	if err := procrun.WriteFile(name, content); err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
 	return nil

@@ -187,6 +187,9 @@ func (c *process) startRuntime(ctx context.Context) (err error) {
 	}
 	c.refusal = &refusingRuntime{RuntimeService: c.runtime}
 	c.notes = c.runtime.Notes()
+	if note := inotifyNote(openInotify); note != "" {
+		c.notes = append(c.notes, note)
+	}
 	if err := serveServices(); err != nil {
 		return err
 	}

@@ -1,8 +1,13 @@
 package cluster
 
 import (
+	"errors"
+	"iter"
 	"net"
 	"sync"
+	"time"
+
+	"k8s.io/klog/v2"
 )
 
 // jointListener accepts from several listeners as one. Its address is the first's.
@@ -22,11 +27,7 @@ func newJointListener(listeners ...net.Listener) *jointListener {
 }
 
 func (j *jointListener) acceptFrom(l net.Listener) {
-	for {
-		conn, err := l.Accept()
-		if err != nil {
-			return
-		}
+	for conn := range connections(l) {
 		select {
 		case j.accepted <- conn:
 		case <-j.closed:
@@ -35,6 +36,28 @@ func (j *jointListener) acceptFrom(l net.Listener) {
 		}
 	}
 }
+
+// connections accepts connections until the listener is closed. Any other error passes, such as that the process has no file
+// descriptor left, so it tries again.
+func connections(l net.Listener) iter.Seq[net.Conn] {
+	return func(handle func(net.Conn) bool) {
+		for {
+			conn, err := l.Accept()
+			switch {
+			case errors.Is(err, net.ErrClosed):
+				return
+			case err != nil:
+				klog.V(1).InfoS("Accepting a connection", "address", l.Addr(), "err", err)
+				time.Sleep(acceptDelay)
+			case !handle(conn):
+				return
+			}
+		}
+	}
+}
+
+// acceptDelay is how long a listener waits after an error.
+const acceptDelay = 50 * time.Millisecond
 
 // Accept waits for the next connection from any of the listeners.
 func (j *jointListener) Accept() (net.Conn, error) {

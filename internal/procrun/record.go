@@ -2,11 +2,13 @@ package procrun
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	v1 "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -56,14 +58,28 @@ func save(path string, config proto.Message, record func(config json.RawMessage)
 		text, err = json.Marshal(record(text))
 	}
 	if err == nil {
-		err = os.WriteFile(path+".new", text, 0o600)
-	}
-	if err == nil {
-		err = os.Rename(path+".new", path)
+		err = WriteFile(path, text)
 	}
 	if err != nil {
 		klog.ErrorS(err, "Recording the state of a pod", "path", path)
 	}
+}
+
+// WriteFile writes a file that only its owner reads, whole or not at all, also if the machine loses power. Without the sync, the new
+// name could last and the content not.
+func WriteFile(path string, content []byte) error {
+	file, err := os.OpenFile(path+".new", os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(content)
+	if err == nil {
+		err = unix.Fdatasync(int(file.Fd()))
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
 }
 
 // load reads the records of an earlier process. Nothing that they name runs any more: sandboxes are not ready, and
