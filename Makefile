@@ -34,17 +34,19 @@ lint:
 test: setup verify lint
 	$(GO) test -vet=off -p 1 -timeout 25m ./...
 
-# What takes too long for `make test`: a hundred thousand histories, minutes of fuzzing, and every test on a cluster three times.
+# What takes too long for `make test`: a hundred thousand histories, minutes of fuzzing, nodes that are lost while a job trains, and
+# every test on a cluster three times.
 prove: setup
 	$(GO) test -run TestInvariants -timeout 60m ./internal/job -rapid.checks=100000
 	for target in FuzzDecodeTask FuzzParseCustom FuzzParseNNodes; do $(GO) test -run '^$$' -fuzz "$$target\$$" -fuzztime 2m ./flyte || exit 1; done
+	TRAINYARD_PROVE=1 $(GO) test -run 'TestATrainingSurvivesWhatNodesDo$$' -count 1 -timeout 20m ./internal/controller
 	$(GO) test -p 1 -count 3 -timeout 90m ./internal/cluster ./internal/controller ./internal/cli
 
 demo: setup build
 	@hack/demo.sh
 
 bench: build
-	$(GO) test -run '^$$' -bench . -benchtime 1x -timeout 30m ./internal/cli
+	$(GO) test -run '^$$' -bench . -benchtime 1x -timeout 30m -p 1 ./internal/cli ./internal/controller
 
 # Installs what the tests and the demo need: Debian's torch, and tmux.
 setup:

@@ -22,6 +22,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/trainyard/trainyard/api/crds"
+	"github.com/trainyard/trainyard/internal/cluster"
 	"github.com/trainyard/trainyard/internal/controller"
 	"github.com/trainyard/trainyard/internal/testing/local"
 )
@@ -57,7 +58,13 @@ func newWorld(t *testing.T) *world {
 // withoutOperator is a namespace in which no operator runs yet.
 func withoutOperator(t *testing.T) *world {
 	t.Helper()
-	w := &world{World: local.New(t), t: t, stop: func() {}}
+	return worldOn(t, local.Shared(t))
+}
+
+// worldOn is a namespace of a cluster in which no operator runs yet.
+func worldOn(t *testing.T, c *cluster.Cluster) *world {
+	t.Helper()
+	w := &world{World: local.On(t, c), t: t, stop: func() {}}
 	scheme, err := controller.Scheme()
 	if err != nil {
 		t.Fatal(err)

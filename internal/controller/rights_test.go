@@ -25,7 +25,7 @@ const home = "trainyard-system"
 
 var account struct {
 	sync.Mutex
-	token string
+	tokens map[string]string // by the address of their cluster
 }
 
 // asInstalled leads to the cluster as the operator of an installation: whatever a test lets it do, it does by the rights of
@@ -34,11 +34,14 @@ func (w *world) asInstalled() *rest.Config {
 	w.Helper()
 	account.Lock()
 	defer account.Unlock()
-	if account.token == "" {
-		account.token = w.installRights()
+	if account.tokens == nil {
+		account.tokens = map[string]string{}
+	}
+	if account.tokens[w.Config.Host] == "" {
+		account.tokens[w.Config.Host] = w.installRights()
 	}
 	config := rest.AnonymousClientConfig(w.Config)
-	config.BearerToken = account.token
+	config.BearerToken = account.tokens[w.Config.Host]
 	return config
 }
 
