@@ -57,6 +57,7 @@ type PaddleJob struct {
 
 // PaddleJobSpec is what to train and how to run it.
 // +kubebuilder:validation:XValidation:rule="!has(self.elasticPolicy) || self.paddleReplicaSpecs.exists(role, role.lowerAscii() == 'worker')",message="elasticPolicy is about Workers and the job has none: add the role Worker to paddleReplicaSpecs"
+// +kubebuilder:validation:XValidation:rule="size(self.?elasticPolicy.?metrics.orValue([])) == 0 || 'Worker' in self.paddleReplicaSpecs || !self.paddleReplicaSpecs.exists(role, role.lowerAscii() == 'worker')",message="with elasticPolicy.metrics the role must be spelled Worker: the autoscaler finds the number of replicas under that name only"
 type PaddleJobSpec struct {
 	FlatPolicy `json:",inline"`
 

@@ -58,6 +58,7 @@ type PyTorchJob struct {
 
 // PyTorchJobSpec is what to train and how to run it.
 // +kubebuilder:validation:XValidation:rule="!has(self.elasticPolicy) || self.pytorchReplicaSpecs.exists(role, role.lowerAscii() == 'worker')",message="elasticPolicy is about Workers and the job has none: add the role Worker to pytorchReplicaSpecs"
+// +kubebuilder:validation:XValidation:rule="size(self.?elasticPolicy.?metrics.orValue([])) == 0 || 'Worker' in self.pytorchReplicaSpecs || !self.pytorchReplicaSpecs.exists(role, role.lowerAscii() == 'worker')",message="with elasticPolicy.metrics the role must be spelled Worker: the autoscaler finds the number of replicas under that name only"
 // +kubebuilder:validation:XValidation:rule="!has(self.nprocPerNode) || !has(self.elasticPolicy) || !has(self.elasticPolicy.nProcPerNode)",message="spec.nprocPerNode and spec.elasticPolicy.nProcPerNode are the same setting: remove spec.elasticPolicy.nProcPerNode"
 type PyTorchJobSpec struct {
 	FlatPolicy `json:",inline"`

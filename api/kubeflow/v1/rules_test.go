@@ -156,6 +156,8 @@ func TestRefusalsSayWhatToDo(t *testing.T) {
 			"spec.elasticPolicy.minReplicas: Invalid value: 0: spec.elasticPolicy.minReplicas in body should be greater than or equal to 1"},
 		{"elastic without Workers", pytorch("elasticPolicy: {minReplicas: 1}\n  pytorchReplicaSpecs: " + roles(pytorchPod, "Master")),
 			"spec: Invalid value: elasticPolicy is about Workers and the job has none: add the role Worker to pytorchReplicaSpecs"},
+		{"an autoscaler for a role in lower case", pytorch("elasticPolicy: {maxReplicas: 2, metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 80}}}]}\n  pytorchReplicaSpecs: " + roles(pytorchPod, "worker")),
+			"spec: Invalid value: with elasticPolicy.metrics the role must be spelled Worker: the autoscaler finds the number of replicas under that name only"},
 		{"processes per node in two places", pytorch("nprocPerNode: gpu\n  elasticPolicy: {nProcPerNode: 2}"),
 			"spec: Invalid value: spec.nprocPerNode and spec.elasticPolicy.nProcPerNode are the same setting: remove spec.elasticPolicy.nProcPerNode"},
 
