@@ -162,7 +162,7 @@ func (p *pass) deletePod(ctx context.Context, d job.Deletion) error {
 	if d.Force {
 		err := p.delete(ctx, d.Pod, client.GracePeriodSeconds(0))
 		if err == nil {
-			p.recordForced(d)
+			p.recordForced(ctx, d)
 		}
 		return err
 	}

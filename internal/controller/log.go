@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/trainyard/trainyard/internal/events"
 	"github.com/trainyard/trainyard/internal/job"
 )
 
@@ -29,8 +30,17 @@ func (p *pass) log(ctx context.Context, d job.Decision) {
 }
 
 // recordForced reports that a pod was force-deleted, without waiting for its kubelet: by a metric, and by an event of the job.
-func (p *pass) recordForced(d job.Deletion) {
+func (p *pass) recordForced(ctx context.Context, d job.Deletion) {
 	p.metrics.Record(p.manifest.Job.Namespace, p.kind.Framework(), job.Metric{Name: job.PodsForceDeleted, Reason: string(d.NodeState)})
-	p.recorder.Eventf(p.obj, nil, corev1.EventTypeWarning, p.manifest.Job.Kind+"ForceDeleted", fmt.Sprintf("ForceDelete.%s", d.Pod.UID),
-		"%s %s force-deletes pod %s: %s.", p.manifest.Job.Kind, p.manifest.Job.Name, d.Pod.Name, d.Why)
+	message := fmt.Sprintf("%s %s force-deletes pod %s: %s.", p.manifest.Job.Kind, p.manifest.Job.Name, d.Pod.Name, d.Why)
+	p.recorder.Record(ctx, p.subject().New(corev1.EventTypeWarning, p.manifest.Job.Kind+"ForceDeleted", message, string(d.Pod.UID)))
+}
+
+// subject is the job as events name it.
+func (p *pass) subject() events.Subject {
+	owner := p.manifest.Owner
+	return events.Subject{Now: p.at, ObjectReference: corev1.ObjectReference{
+		APIVersion: owner.GroupVersion().String(), Kind: owner.Kind, Namespace: p.obj.GetNamespace(), Name: p.obj.GetName(), UID: p.obj.GetUID(),
+		ResourceVersion: p.obj.GetResourceVersion(),
+	}}
 }

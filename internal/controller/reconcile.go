@@ -8,7 +8,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	toolsevents "k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	crcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -26,7 +25,7 @@ type Reconciler struct {
 	// client reads from caches and writes to the API server; live reads past the caches.
 	client   client.Client
 	live     client.Reader
-	recorder toolsevents.EventRecorder
+	recorder *events.Recorder
 	metrics  *metrics.Metrics
 	now      func() time.Time
 	memories memories
@@ -84,7 +83,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if !recorded {
 		return reconcile.Result{RequeueAfter: conflictWait}, nil
 	}
-	events.Record(r.recorder, p.obj, decision)
+	r.recorder.Record(ctx, events.Of(p.subject(), decision)...)
 	p.count(decision.Metrics)
 	p.log(ctx, decision)
 	refused, err := p.act(ctx, decision)

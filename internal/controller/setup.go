@@ -26,6 +26,7 @@ import (
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
 	"github.com/trainyard/trainyard/api/naming"
 	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
+	"github.com/trainyard/trainyard/internal/events"
 	"github.com/trainyard/trainyard/internal/kinds"
 	"github.com/trainyard/trainyard/internal/manifest"
 	"github.com/trainyard/trainyard/internal/metrics"
@@ -123,11 +124,15 @@ func Setup(mgr ctrl.Manager, options Options) error {
 	if err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
+	recorder := events.NewRecorder(mgr.GetClient())
+	if err := mgr.Add(recorder); err != nil {
+		return fmt.Errorf("recording events: %w", err)
+	}
 	children := &childKinds{mgr: mgr}
 	for _, kind := range options.Kinds {
 		r := &Reconciler{
 			kind: kind, client: mgr.GetClient(), live: mgr.GetAPIReader(), metrics: numbers, now: time.Now, childKinds: children,
-			recorder: mgr.GetEventRecorder(naming.OperatorName(kind.Name())),
+			recorder: recorder,
 		}
 		if r.controller, err = r.setup(mgr, options.Workers); err != nil {
 			return fmt.Errorf("setting up %s: %w", kind.Name(), err)
