@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
 )
@@ -44,12 +45,37 @@ func TestConditionsTellTheStoryInOrder(t *testing.T) {
 		told := j.events()
 		slices.Sort(told)
 		told = slices.DeleteFunc(told, func(e string) bool { return e == "Normal PyTorchJobCleaned" })
-		want := []string{"Normal PyTorchJobRunning", "Normal PyTorchJobSucceeded", "Warning PyTorchJobRestarting"}
+		want := []string{"Normal ExitedWithCode", "Normal PyTorchJobRunning", "Normal PyTorchJobSucceeded", "Warning PyTorchJobRestarting"}
 		if !slices.Equal(told, want) {
 			return fmt.Errorf("told was %q", told)
 		}
 		return nil
 	})
+	j.toldToAll()
+}
+
+// toldToAll checks that clients of both generations of the events API can read what a job was told.
+func (j *training) toldToAll() {
+	j.Helper()
+	of := metav1.ListOptions{FieldSelector: "involvedObject.name=" + j.name + ",reportingComponent=pytorchjob-controller"}
+	old, err := j.Client.CoreV1().Events(j.Namespace).List(j.Context(), of)
+	if err != nil || len(old.Items) == 0 {
+		j.Fatalf("%d events (%v)", len(old.Items), err)
+	}
+	for _, e := range old.Items {
+		if e.FirstTimestamp.IsZero() || e.LastTimestamp.IsZero() || e.Count != 1 || e.Source.Component != "pytorchjob-controller" {
+			j.Errorf("an old client reads %+v", e)
+		}
+	}
+	recent, err := j.Client.EventsV1().Events(j.Namespace).List(j.Context(), metav1.ListOptions{FieldSelector: "regarding.name=" + j.name + ",reportingController=pytorchjob-controller"})
+	if err != nil || len(recent.Items) != len(old.Items) {
+		j.Fatalf("%d events by the newer API, %d by the older (%v)", len(recent.Items), len(old.Items), err)
+	}
+	for _, e := range recent.Items {
+		if e.EventTime.IsZero() || e.ReportingController != "pytorchjob-controller" || e.ReportingInstance == "" || e.Action == "" || e.Regarding.UID == "" {
+			j.Errorf("a new client reads %+v", e)
+		}
+	}
 }
 
 // orderly checks what every reader of conditions relies on.
@@ -57,7 +83,10 @@ func (w *world) orderly(s kubeflowv1.JobStatus) {
 	w.Helper()
 	holds := false
 	for i, c := range s.Conditions {
-		if holds && c.Status != corev1.ConditionTrue {
+		if c.Type == kubeflowv1.JobCreated && i > 0 && newest(s).Type != kubeflowv1.JobCreated {
+			w.Errorf("Created is not first:\n%s", describe(s))
+		}
+		if holds && s.Conditions[i-1].Type != kubeflowv1.JobCreated && c.Status != corev1.ConditionTrue {
 			w.Errorf("a condition that does not hold comes after one that does:\n%s", describe(s))
 		}
 		holds = c.Status == corev1.ConditionTrue

@@ -97,21 +97,24 @@ func (s *Status) nextTransition(now time.Time) time.Time {
 }
 
 // orderConditions puts the conditions that hold last, the newest at the end: the State column shows the last of the
-// list, whether it holds or not. Only Suspended is last whenever it holds: Created is renewed after it, because Flyte 2, which goes
-// by the times, knows no Suspended, and of a job that is Created it knows that it waits.
+// list, whether it holds or not. Created is first, where clients of Training Operator expect it, unless nothing else holds. Suspended is
+// last whenever it holds: Created is renewed after it, because Flyte 2, which goes by the times, knows no Suspended, and of a job that is
+// Created it knows that it waits.
 func (s *Status) orderConditions() {
-	slices.SortStableFunc(s.Conditions, func(a, b Condition) int {
-		return cmp.Or(cmp.Compare(a.place(), b.place()), a.LastTransition.Compare(b.LastTransition))
-	})
-}
-
-func (c Condition) place() int {
-	switch {
-	case !c.Status:
-		return 0
-	case c.Type != Suspended:
-		return 1
-	default:
-		return 2
+	others := slices.ContainsFunc(s.Conditions, func(c Condition) bool { return c.Status && c.Type != Created })
+	place := func(c Condition) int {
+		switch {
+		case c.Type == Created && others:
+			return 0
+		case !c.Status:
+			return 1
+		case c.Type != Suspended:
+			return 2
+		default:
+			return 3
+		}
 	}
+	slices.SortStableFunc(s.Conditions, func(a, b Condition) int {
+		return cmp.Or(cmp.Compare(place(a), place(b)), a.LastTransition.Compare(b.LastTransition))
+	})
 }

@@ -26,7 +26,7 @@ func TestConditions(t *testing.T) {
 		want     string
 	}{
 		{"the newest that holds is last", func(s *Status) { s.set(Running, "", "", epoch) }, "Created Running"},
-		{"one that no longer holds goes before those that do", func(s *Status) {
+		{"one that no longer holds goes before Created if nothing else holds, so that State shows Created", func(s *Status) {
 			s.set(Suspended, "", "", epoch)
 			s.clear(Suspended, "Resumed", "", epoch)
 		}, "(Suspended) Created"},
@@ -38,7 +38,7 @@ func TestConditions(t *testing.T) {
 			s.set(Running, "", "", epoch)
 			s.clear(Running, "", "", epoch)
 			s.set(Succeeded, "", "", epoch)
-		}, "(Running) Created Succeeded"},
+		}, "Created (Running) Succeeded"},
 		{"set twice, there once", func(s *Status) {
 			s.set(Running, "", "", epoch)
 			s.set(Running, "", "again", epoch)

@@ -112,6 +112,9 @@ func (or *oracle) checkConditions(s Status) {
 		or.fault("conditions without a newest that holds: %+v", s.Conditions)
 	}
 	newest := s.Conditions[len(s.Conditions)-1]
+	if newest.Type != Created && s.Conditions[0].Type != Created {
+		or.fault("Created is not the first of the conditions: %+v", s.Conditions)
+	}
 	if newest.Type == Suspended {
 		newest = *s.condition(Created) // by the times a suspended job waits
 	}

@@ -8,8 +8,8 @@ import (
 // JobStatus is what the operator last saw of a job. The fields up to lastReconcileTime are those of Training Operator 1.9; the
 // others are ours. Only the operator writes it.
 type JobStatus struct {
-	// conditions says what is true of the job. The newest condition that is True is the last of the list, and exactly one of Succeeded
-	// and Failed is there once the job has ended.
+	// conditions says what is true of the job. Created is the first of the list unless nothing else is True, the newest condition
+	// that is True is the last, and exactly one of Succeeded and Failed is there once the job has ended.
 	// +optional
 	Conditions []JobCondition `json:"conditions,omitempty"`
 
