@@ -144,7 +144,7 @@ func deletionAsked(pod *corev1.Pod) time.Time {
 func newFailure(pod *corev1.Pod, r Replica, class Class, end *corev1.ContainerStateTerminated) *Failure {
 	f := &Failure{Replica: r, Pod: pod.Name, Node: pod.Spec.NodeName, Class: class}
 	if end != nil {
-		f.ExitCode, f.Reason, f.Message, f.Time = end.ExitCode, end.Reason, tail(text.PlainLines(end.Message), 1024), end.FinishedAt.UTC()
+		f.ExitCode, f.Reason, f.Message, f.Time = end.ExitCode, end.Reason, explained(tail(text.PlainLines(end.Message), 1024)), end.FinishedAt.UTC()
 		if f.Signal = end.Signal; f.Signal == 0 && end.ExitCode > 128 && end.ExitCode < 160 {
 			f.Signal = end.ExitCode - 128
 		}
@@ -228,7 +228,7 @@ func (f *Failure) lastLine() string {
 	if len(words) > 120 {
 		words = append(words[:119], '…')
 	}
-	if f.Class == Disruption || f.Class == Refusal || f.Reason == reasonEvicted {
+	if f.Class == Disruption || f.Class == Refusal || f.Reason == reasonEvicted || remedyOf(f.Message) != "" {
 		return ": " + string(words)
 	}
 	return "; it last said: " + string(words)
