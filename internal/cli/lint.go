@@ -42,11 +42,11 @@ func (l *linting) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	problems, jobs, err := lint.Check(cmd.Context(), l.file, written)
+	problems, count, err := lint.Check(cmd.Context(), l.file, written)
 	if err != nil {
 		return err
 	}
-	if err := l.print(cmd.OutOrStdout(), problems, jobs); err != nil {
+	if err := l.print(cmd.OutOrStdout(), problems, count); err != nil {
 		return err
 	}
 	for _, p := range problems {
@@ -57,7 +57,7 @@ func (l *linting) run(cmd *cobra.Command) error {
 	return nil
 }
 
-func (l *linting) print(w io.Writer, problems []lint.Problem, jobs int) error {
+func (l *linting) print(w io.Writer, problems []lint.Problem, count lint.Count) error {
 	out := &printer{Writer: w}
 	if l.output == "json" {
 		if problems == nil {
@@ -78,10 +78,12 @@ func (l *linting) print(w io.Writer, problems []lint.Problem, jobs int) error {
 		}
 	}
 	switch warnings := len(problems) - errors; {
-	case len(problems) == 0 && jobs == 0:
+	case len(problems) == 0 && count == lint.Count{}:
 		out.printf("%s: no training job in it, so nothing to check\n", l.file)
+	case len(problems) == 0 && count.Jobs == 0:
+		out.printf("%s: %s, no problems\n", l.file, text.Count(count.Runtimes, "runtime", "runtimes"))
 	case len(problems) == 0:
-		out.printf("%s: %s, no problems\n", l.file, text.Count(jobs, "job", "jobs"))
+		out.printf("%s: %s, no problems\n", l.file, text.Count(count.Jobs, "job", "jobs"))
 	default:
 		out.printf("%s, %s\n", text.Count(errors, "error", "errors"), text.Count(warnings, "warning", "warnings"))
 	}

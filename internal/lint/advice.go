@@ -31,7 +31,7 @@ func (j subject) rolesAt() string { return "spec." + j.Kind.Layout.ReplicaSpecs 
 func (c *checker) advise() error {
 	kind := kinds.Of(c.object.GroupVersionKind())
 	if kind == nil {
-		return nil // a runtime
+		return c.adviseJobsOf()
 	}
 	c.adviseAnnotations()
 	obj := kind.New()

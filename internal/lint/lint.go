@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/trainyard/trainyard/internal/document"
+	"github.com/trainyard/trainyard/internal/kinds"
 )
 
 // Severity says how bad a problem is.
@@ -57,8 +58,11 @@ func (p Problem) String() string {
 	return fmt.Sprintf("%s: %s: %s: %s", place, p.Severity, p.Path, p.Message)
 }
 
-// Check finds the problems of a text of manifests, in the order of their lines, and counts the jobs in it.
-func Check(ctx context.Context, file, text string) (problems []Problem, jobs int, err error) {
+// Count is how many objects were checked.
+type Count struct{ Jobs, Runtimes int }
+
+// Check finds the problems of a text of manifests, in the order of their lines, and counts the jobs and runtimes in it.
+func Check(ctx context.Context, file, text string) (problems []Problem, count Count, err error) {
 	docs, wrong := document.Parse(file, text)
 	for _, mistake := range document.Mistakes(wrong) {
 		p := Problem{File: file, Severity: Error, Message: mistake.Error()}
@@ -68,27 +72,29 @@ func Check(ctx context.Context, file, text string) (problems []Problem, jobs int
 		}
 		problems = append(problems, p)
 	}
-	more, jobs, err := Documents(ctx, docs)
+	more, count, err := Documents(ctx, docs)
 	if err != nil {
-		return nil, 0, err
+		return nil, count, err
 	}
-	return sorted(append(problems, more...)), jobs, nil
+	return sorted(append(problems, more...)), count, nil
 }
 
 // Documents finds the problems of objects that have been read.
-func Documents(ctx context.Context, docs []*document.Document) (problems []Problem, jobs int, err error) {
+func Documents(ctx context.Context, docs []*document.Document) (problems []Problem, count Count, err error) {
 	for _, doc := range docs {
 		c := &checker{doc: doc, file: docs}
-		isJob, err := c.check(ctx)
-		if err != nil {
-			return nil, 0, err
-		}
-		if isJob {
-			jobs++
+		isOurs, err := c.check(ctx)
+		switch {
+		case err != nil:
+			return nil, Count{}, err
+		case isOurs && kinds.Of(doc.Object.GroupVersionKind()) != nil:
+			count.Jobs++
+		case isOurs:
+			count.Runtimes++
 		}
 		problems = append(problems, c.problems...)
 	}
-	return sorted(problems), jobs, nil
+	return sorted(problems), count, nil
 }
 
 // sorted are problems by their lines. Of several equal problems in one place it keeps one: an anchor is read wherever it is used, a

@@ -25,11 +25,11 @@ func TestProblems(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			problems, jobs, err := Check(t.Context(), name, string(text))
+			problems, count, err := Check(t.Context(), name, string(text))
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := fmt.Sprintf("jobs: %d\n", jobs)
+			got := fmt.Sprintf("jobs: %d\n", count.Jobs)
 			for _, p := range problems {
 				got += p.String() + "\n"
 			}
@@ -50,9 +50,9 @@ func TestTheAPIsExamplesHaveNoErrors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			problems, jobs, err := Check(t.Context(), filepath.Base(file), string(text))
-			if err != nil || jobs == 0 {
-				t.Fatalf("%d jobs, %v", jobs, err)
+			problems, count, err := Check(t.Context(), filepath.Base(file), string(text))
+			if err != nil || count.Jobs == 0 {
+				t.Fatalf("%d jobs, %v", count.Jobs, err)
 			}
 			for _, p := range problems {
 				if p.Severity == Error {

@@ -44,6 +44,25 @@ func (c *checker) adviseRuntime(kind kinds.Kind, tj *trainer.TrainJob) error {
 	})
 }
 
+// adviseJobsOf finds why no TrainJob could run with a runtime. No API server checks this.
+func (c *checker) adviseJobsOf() error {
+	tj := &trainer.TrainJob{ObjectMeta: metav1.ObjectMeta{Name: "job", Namespace: metav1.NamespaceDefault}}
+	tj.Spec.RuntimeRef = trainer.RuntimeRef{Name: c.object.GetName(), Kind: new(c.object.GetKind())}
+	kind := kinds.Of(trainer.GroupVersion.WithKind(trainer.TrainJobKind))
+	if err := runtimes.Complete(kind, tj, []*document.Document{{Object: c.object}}); err != nil {
+		return nil // it cannot be read: the schema's check reports why
+	}
+	invalid, path := kind.Read(tj).Job.Invalid, "spec"
+	if strings.Contains(invalid, " mlPolicy.") {
+		path = "spec.mlPolicy"
+	}
+	if invalid != "" && !c.follows(path, invalid) && len(c.problems) == 0 {
+		c.add(Error, path, "every job of this runtime would fail at once: %s", invalid)
+		c.depends()
+	}
+	return nil
+}
+
 // ofTrainer is the field of spec.trainer that a field of a pod comes from, empty where it comes from elsewhere.
 func ofTrainer(t *trainer.Trainer, path string, pod *corev1.Pod) string {
 	n := slices.IndexFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == trainer.ContainerNode })
@@ -52,7 +71,7 @@ func ofTrainer(t *trainer.Trainer, path string, pod *corev1.Pod) string {
 		return ""
 	}
 	switch field, below, _ := strings.Cut(rest, "."); {
-	case field == "image" && t.Image != nil:
+	case field == "image" && t.Image != nil && *t.Image != "":
 		return "spec.trainer.image"
 	case field == "resources" && t.ResourcesPerNode != nil:
 		return "spec.trainer.resourcesPerNode." + below

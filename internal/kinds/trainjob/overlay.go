@@ -47,7 +47,7 @@ func overlaySource(template *trainer.JobSetTemplateSpec, step string, source tra
 }
 
 func overlayTrainer(node *corev1.Container, t *trainer.Trainer) {
-	if t.Image != nil {
+	if t.Image != nil && *t.Image != "" {
 		node.Image = *t.Image
 	}
 	if len(t.Command) > 0 {

@@ -295,12 +295,12 @@ func eachExample(check func(kinds.Adapter, *document.Document, []*document.Docum
 }
 
 func isLinted(_ kinds.Adapter, doc *document.Document, _ []*document.Document) error {
-	problems, jobs, err := lint.Documents(context.Background(), []*document.Document{doc})
+	problems, count, err := lint.Documents(context.Background(), []*document.Document{doc})
 	if err != nil {
 		return err
 	}
-	if jobs != 1 {
-		return fmt.Errorf("it counts as %d jobs", jobs)
+	if count.Jobs != 1 {
+		return fmt.Errorf("it counts as %d jobs", count.Jobs)
 	}
 	for _, p := range problems {
 		if p.Severity == lint.Error {
