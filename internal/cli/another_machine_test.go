@@ -1,6 +1,8 @@
 package cli_test
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -8,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/miekg/dns"
@@ -24,13 +27,17 @@ func onAnotherMachine(t *testing.T, cmd *exec.Cmd, prepare func() error) {
 	go func() {
 		runtime.LockOSThread() // never unlocked: the thread ends, and with it the machine
 		started <- func() error {
-			if err := unix.Unshare(unix.CLONE_NEWNET | unix.CLONE_NEWNS); err != nil {
+			if err := unix.Unshare(unix.CLONE_NEWNET | unix.CLONE_NEWNS | unix.CLONE_NEWUTS); err != nil {
 				return err
 			}
 			if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 				return err
 			}
-			if err := prepare(); err != nil {
+			lo, err := netlink.LinkByName("lo")
+			if err != nil {
+				return err
+			}
+			if err := errors.Join(netlink.LinkSetUp(lo), prepare()); err != nil {
 				return err
 			}
 			return cmd.Start()
@@ -63,7 +70,7 @@ func networkOfAnInstance() error {
 	if err != nil {
 		return err
 	}
-	for _, link := range []netlink.Link{lo, cable, peer} {
+	for _, link := range []netlink.Link{cable, peer} {
 		if err := netlink.LinkSetUp(link); err != nil {
 			return err
 		}
@@ -136,4 +143,37 @@ print("by a short name:", urllib.request.urlopen("http://store/", timeout=100).r
 	_ = cmd.Wait()
 	d.expect(local.Outcome{Stdout: said.String(), Code: cmd.ProcessState.ExitCode()}, 0,
 		`^Note: memory and CPU limits are not enforced: `, `^worker-0 \| by its address: credentials$`, `^worker-0 \| by a short name: credentials$`)
+}
+
+// Root of a hardened container has no right to administer the system, but may have user namespaces.
+func TestRootWithoutTheRightToAdministerTheSystem(t *testing.T) {
+	t.Parallel()
+	d, said := desk{&local.World{TB: t}}, &transcript{}
+	cmd := typesIn([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, "run", "--data-dir="+t.TempDir(), "--", "sh", "-c", "echo I am $(id -u)")
+	cmd.Stdout, cmd.Stderr = said, said
+	onAnotherMachine(t, cmd, func() error { return unix.Prctl(unix.PR_CAPBSET_DROP, unix.CAP_SYS_ADMIN, 0, 0, 0) })
+	_ = cmd.Wait()
+	d.expect(local.Outcome{Stdout: said.String(), Code: cmd.ProcessState.ExitCode()}, 0, `^worker-0 \| I am 0$`)
+}
+
+// Two machines share a home directory: the second one does not wait for the first, and is told which one it is.
+func TestASharedDataDirectoryNamesItsHost(t *testing.T) {
+	t.Parallel()
+	d, dir := desk{&local.World{TB: t}}, t.TempDir()
+	up := local.StartUp(t, dir).Ready()
+	host, _ := os.Hostname()
+	bootID := filepath.Join(t.TempDir(), "boot_id")
+	write(t, bootID, "9be2fe9d-5a27-4b0b-8d6b-0e2b1c1b4f5e\n")
+	for _, verb := range [][]string{{"run", "--", "true"}, {"up"}, {"down"}, {"status"}} {
+		var out, errOut strings.Builder
+		cmd := typesIn(os.Environ(), append([]string{verb[0], "--data-dir=" + dir}, verb[1:]...)...)
+		cmd.Stdout, cmd.Stderr = &out, &errOut
+		onAnotherMachine(t, cmd, func() error {
+			return errors.Join(unix.Sethostname([]byte("another")), unix.Mount(bootID, "/proc/sys/kernel/random/boot_id", "", unix.MS_BIND, ""))
+		})
+		_ = cmd.Wait()
+		d.refuses(local.Outcome{Stdout: out.String(), Stderr: errOut.String(), Code: cmd.ProcessState.ExitCode()}, 1,
+			fmt.Sprintf("the local cluster of %s runs on host %s, as process %d: use it there, or name another directory with --data-dir$", dir, host, up.Pid()))
+	}
+	d.expect(finish(d, local.CLI("status", "--data-dir="+dir)), 0, `^The local cluster has been running`)
 }

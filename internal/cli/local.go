@@ -7,9 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
@@ -18,6 +21,7 @@ import (
 	"github.com/trainyard/trainyard/internal/cluster"
 	"github.com/trainyard/trainyard/internal/definition"
 	"github.com/trainyard/trainyard/internal/job"
+	"github.com/trainyard/trainyard/internal/text"
 	"github.com/trainyard/trainyard/internal/yard"
 )
 
@@ -118,6 +122,26 @@ func (r *running) reportUnfinished(ctx context.Context, y *yard.Yard) {
 		if !j.Status.Finished() && !j.Job.Deleting && j.Object.GetCreationTimestamp().Time.Before(r.began.Truncate(time.Second)) {
 			r.screen.say("» %s had not ended when the local cluster stopped: %s says how it goes on, %s deletes it.", j.Job.Name, hint(y, j, "why"), hint(y, j, "delete"))
 		}
+	}
+}
+
+// reportUnusedGPUs says that a command trains on the CPU although the machine has GPUs: a container sees only those that it asks for.
+func (r *running) reportUnusedGPUs(ctx context.Context, y *yard.Yard) {
+	says := func(pair string) bool { return strings.HasPrefix(pair, "CUDA_VISIBLE_DEVICES=") }
+	if r.screen == nil || r.output == "json" || r.file != "" || r.gpus > 0 || slices.ContainsFunc(r.env, says) {
+		return
+	}
+	var nodes corev1.NodeList
+	if y.List(ctx, &nodes) != nil {
+		return // submitting fails in the same way, and reports it
+	}
+	var gpus int64
+	for _, n := range nodes.Items {
+		count := n.Status.Capacity["nvidia.com/gpu"]
+		gpus += count.Value()
+	}
+	if gpus > 0 {
+		r.screen.say("Note: this machine has %s, and the job asks for none, so it trains on the CPU. --gpus 1 gives each replica one.", text.Count(int(gpus), "GPU", "GPUs"))
 	}
 }
 

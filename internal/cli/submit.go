@@ -108,6 +108,7 @@ func (r *running) submit(ctx context.Context, y *yard.Yard, kind kinds.Adapter, 
 		if err := localize(job); err != nil {
 			return nil, err
 		}
+		r.reportUnusedGPUs(ctx, y)
 	}
 	for _, obj := range objects {
 		if namespaced, err := y.IsObjectNamespaced(obj); obj.GetNamespace() == "" && (namespaced || err != nil) {

@@ -65,6 +65,9 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := procrun.CheckKernel(); err != nil {
+		return nil, err
+	}
 	home, err := openHome(options.DataDir)
 	if err != nil {
 		return nil, err

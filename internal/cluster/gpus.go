@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -20,13 +22,30 @@ import (
 // gpuResource is the resource that pods ask GPUs by.
 const gpuResource corev1.ResourceName = "nvidia.com/gpu"
 
-// findGPUs lists the UUIDs of the machine's NVIDIA GPUs; without a driver there are none.
-func findGPUs(ctx context.Context) []string {
-	out, err := exec.CommandContext(ctx, "nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader").Output()
-	if err != nil {
-		return nil
+// gpuTimeout is how long nvidia-smi may take. The first call after the machine's start takes seconds; with a broken driver it never
+// ends, not even when it is killed.
+const gpuTimeout = 30 * time.Second
+
+// findGPUs lists the UUIDs of the machine's NVIDIA GPUs; without a driver there are none. The note says that it could not find out.
+func findGPUs(ctx context.Context, timeout time.Duration) (gpus []string, note string) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	found := make(chan []string, 1)
+	go func() {
+		out, err := exec.CommandContext(ctx, "nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader").Output()
+		if err != nil {
+			out = nil
+		}
+		found <- strings.Fields(string(out))
+	}()
+	select {
+	case gpus = <-found:
+		if ctx.Err() == nil {
+			return gpus, ""
+		}
+	case <-ctx.Done():
 	}
-	return strings.Fields(string(out))
+	return nil, fmt.Sprintf("pods get no GPUs: nvidia-smi has not answered for %s", timeout)
 }
 
 // gpuManager is kubelet's view of the machine's devices. It counts GPUs as node capacity and gives each container
@@ -43,6 +62,7 @@ type gpuManager struct {
 type gpuHolder struct {
 	pod       types.UID
 	container string
+	init      bool // it ends before the pod's other containers start, which then get its GPUs
 }
 
 func newGPUManager(gpus []string) *gpuManager {
@@ -72,7 +92,10 @@ func (g *gpuManager) GetResources(_ context.Context, pod *corev1.Pod, c *corev1.
 	if wanted.IsZero() {
 		return &container.RunContainerOptions{}, nil
 	}
-	gpus, err := g.give(gpuHolder{pod.UID, c.Name}, int(wanted.Value()))
+	init := slices.ContainsFunc(pod.Spec.InitContainers, func(i corev1.Container) bool {
+		return i.Name == c.Name && (i.RestartPolicy == nil || *i.RestartPolicy != corev1.ContainerRestartPolicyAlways)
+	})
+	gpus, err := g.give(gpuHolder{pod.UID, c.Name, init}, int(wanted.Value()))
 	if err != nil {
 		return nil, fmt.Errorf("container %s of pod %s/%s: %w", c.Name, pod.Namespace, pod.Name, err)
 	}
@@ -89,7 +112,7 @@ func (g *gpuManager) give(holder gpuHolder, n int) ([]string, error) {
 	if had := g.given[holder]; len(had) == n {
 		return had, nil
 	}
-	taken := g.taken(holder.pod)
+	taken := g.taken(holder)
 	var free []string
 	for _, gpu := range g.gpus {
 		if !taken[gpu] {
@@ -104,9 +127,9 @@ func (g *gpuManager) give(holder gpuHolder, n int) ([]string, error) {
 }
 
 // taken forgets the holders that are gone and lists the GPUs that the others hold. The asking pod counts as there: kubelet
-// may not list it among the active ones yet.
-func (g *gpuManager) taken(asking types.UID) map[string]bool {
-	alive := map[types.UID]bool{asking: true}
+// may not list it among the active ones yet. Its init containers have ended, or the asking one is the next of them.
+func (g *gpuManager) taken(asking gpuHolder) map[string]bool {
+	alive := map[types.UID]bool{asking.pod: true}
 	if g.active != nil {
 		for _, pod := range g.active() {
 			alive[pod.UID] = true
@@ -116,6 +139,9 @@ func (g *gpuManager) taken(asking types.UID) map[string]bool {
 	for holder, gpus := range g.given {
 		if !alive[holder.pod] {
 			delete(g.given, holder)
+			continue
+		}
+		if holder.init && holder.pod == asking.pod {
 			continue
 		}
 		for _, gpu := range gpus {

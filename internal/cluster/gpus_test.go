@@ -1,8 +1,13 @@
 package cluster
 
 import (
+	"context"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,6 +31,9 @@ func TestGPUsAreGiven(t *testing.T) {
 		{"a container has as many as it wants", nil, []step{{"a", "x", 3, []string{"0", "1", "2"}}}},
 		{"one that wants more than there are is refused", nil, []step{{"a", "x", 4, nil}}},
 		{"one that wants more than are free is refused", []types.UID{"a"}, []step{{"a", "x", 2, []string{"0", "1"}}, {"b", "x", 2, nil}}},
+		{"an init container's are the pod's afterwards", []types.UID{"a"},
+			[]step{{"a", "init-1", 3, []string{"0", "1", "2"}}, {"a", "init-2", 2, []string{"0", "1"}}, {"a", "x", 2, []string{"0", "1"}}, {"a", "y", 1, []string{"2"}}}},
+		{"an init container's are not another pod's", []types.UID{"a"}, []step{{"a", "init", 2, []string{"0", "1"}}, {"b", "x", 2, nil}}},
 		{"a pod that has gone gives them back", []types.UID{"b"}, []step{{"a", "x", 3, []string{"0", "1", "2"}}, {"b", "x", 3, []string{"0", "1", "2"}}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -36,7 +44,7 @@ func TestGPUsAreGiven(t *testing.T) {
 				} else {
 					g.active = func() []*corev1.Pod { return podsOf([]types.UID{"a", "b"}) }
 				}
-				got, err := g.give(gpuHolder{types.UID(s.pod), s.container}, s.gpus)
+				got, err := g.give(gpuHolder{types.UID(s.pod), s.container, strings.HasPrefix(s.container, "init")}, s.gpus)
 				if (err != nil) != (s.want == nil) || !slices.Equal(got, s.want) {
 					t.Errorf("step %d: %v, %v", i, got, err)
 				}
@@ -51,4 +59,25 @@ func podsOf(all []types.UID) []*corev1.Pod {
 		pods = append(pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid}})
 	}
 	return pods
+}
+
+func TestABrokenDriverDoesNotHoldTheStart(t *testing.T) {
+	bin := t.TempDir()
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	for _, row := range []struct {
+		script, note string
+		want         []string
+		timeout      time.Duration
+	}{
+		{"echo GPU-a; echo GPU-b", "", []string{"GPU-a", "GPU-b"}, time.Minute},
+		{"exit 9", "", nil, time.Minute},
+		{"exec sleep 600", "pods get no GPUs: nvidia-smi has not answered for 10ms", nil, 10 * time.Millisecond},
+	} {
+		if err := os.WriteFile(filepath.Join(bin, "nvidia-smi"), []byte("#!/bin/sh\n"+row.script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if gpus, note := findGPUs(context.Background(), row.timeout); !slices.Equal(gpus, row.want) || note != row.note {
+			t.Errorf("%s: %v, %q", row.script, gpus, note)
+		}
+	}
 }

@@ -181,14 +181,17 @@ func (c *process) startStores(ctx context.Context) (etcd string, stopEtcd func()
 
 // startRuntime starts the container runtime with the pods' network.
 func (c *process) startRuntime(ctx context.Context) (err error) {
-	c.gpus = findGPUs(ctx)
+	var gpuNote string
+	c.gpus, gpuNote = findGPUs(ctx, gpuTimeout)
 	if c.runtime, err = procrun.New(runtimeConfig(c.options, c.options.nodes()[0], c.gpus)); err != nil {
 		return fmt.Errorf("starting the container runtime: %w", err)
 	}
 	c.refusal = &refusingRuntime{RuntimeService: c.runtime}
 	c.notes = c.runtime.Notes()
-	if note := inotifyNote(openInotify); note != "" {
-		c.notes = append(c.notes, note)
+	for _, note := range []string{gpuNote, inotifyNote(openInotify)} {
+		if note != "" {
+			c.notes = append(c.notes, note)
+		}
 	}
 	if err := serveServices(); err != nil {
 		return err
@@ -218,7 +221,7 @@ func runtimeConfig(o Options, node nodeSpec, gpus []string) procrun.Config {
 		LogLimit:       2 * logSize,
 		GraceLimit:     o.GraceLimit,
 	}
-	if uid, gid, ok := enclave.Outside(); ok && uid != 0 {
+	if uid, gid, ok := enclave.Outside(); ok { // root in a user namespace, too: it can be nobody else
 		config.User = &procrun.User{UID: uint32(uid), GID: uint32(gid)}
 	}
 	return config

@@ -140,7 +140,7 @@ os.execv("/proc/self/fd/3", sys.argv[1:])`, local.CLI().Args[0], "up", "--data-d
 		t.Errorf("it ends with %v", err)
 	}
 	if got := string(output); strings.Count(got, "\n") != 1 ||
-		!strings.HasPrefix(got, "trainyard: this machine does not let you create namespaces: run as root, or allow user namespaces") {
+		!strings.HasPrefix(got, "trainyard: this machine does not let you create namespaces: as root, `sysctl user.max_user_namespaces=15000` allows them (") {
 		t.Errorf("it says:\n%s", got)
 	}
 }

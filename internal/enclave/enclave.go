@@ -9,7 +9,6 @@ package enclave
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
@@ -30,11 +29,6 @@ type Process struct {
 	done chan struct{}
 	err  error
 }
-
-// ErrUnavailable says that this machine lets the caller make no enclave.
-var ErrUnavailable = errors.New("this machine does not let you create namespaces: run as root, or allow user namespaces " +
-	"(sysctl kernel.unprivileged_userns_clone=1, or kernel.apparmor_restrict_unprivileged_userns=0 on Ubuntu; " +
-	"in a container start it with --privileged)")
 
 // Start runs this executable in a new enclave. The enclave ends when its process does, and with the caller's process at
 // the latest.
@@ -71,7 +65,7 @@ func (p *Process) start(config Config) error {
 			return err
 		}
 	}
-	return fmt.Errorf("%w (%w)", ErrUnavailable, err)
+	return unavailable(err)
 }
 
 func refused(err error) bool {

@@ -12,17 +12,17 @@ import (
 func Enter() error {
 	// Without this, mounts made here would show up on the machine.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return fmt.Errorf("%w (making mounts private: %w)", ErrUnavailable, err)
+		return unavailable(fmt.Errorf("making mounts private: %w", err))
 	}
 	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
-		return fmt.Errorf("%w (mounting /proc: %w)", ErrUnavailable, err)
+		return unavailable(fmt.Errorf("mounting /proc: %w", err))
 	}
 	lo, err := netlink.LinkByName("lo")
 	if err == nil {
 		err = netlink.LinkSetUp(lo)
 	}
 	if err != nil {
-		return fmt.Errorf("%w (bringing the loopback interface up: %w)", ErrUnavailable, err)
+		return unavailable(fmt.Errorf("bringing the loopback interface up: %w", err))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/opencontainers/cgroups"
 	"github.com/opencontainers/cgroups/fs"
 	"github.com/opencontainers/cgroups/fs2"
+	"golang.org/x/sys/unix"
 	v1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/trainyard/trainyard/internal/procrun/proc"
@@ -41,11 +42,19 @@ func newLimits(name string) *limits {
 	return l
 }
 
-// find decides where the parent is: at the top for version 2, where a group with processes cannot have children, and
-// below the group this process is in for version 1.
+// find decides where the parent is. For version 2 that is at the top, or below the highest group that this user has, because a group
+// with processes cannot have children. For version 1 it is below the group this process is in.
 func (l *limits) find(name string) error {
 	if cgroups.IsCgroup2UnifiedMode() {
-		l.parents[""] = filepath.Join(fs2.UnifiedMountpoint, name)
+		own, err := cgroups.ParseCgroupFile("/proc/self/cgroup")
+		if err != nil {
+			return err
+		}
+		group, err := delegated(own[""], func(group string) bool { return mayFill(filepath.Join(fs2.UnifiedMountpoint, group)) })
+		if err != nil {
+			return err
+		}
+		l.parents[""] = filepath.Join(fs2.UnifiedMountpoint, group, name)
 		return nil
 	}
 	for _, controller := range controllers {
@@ -56,6 +65,27 @@ func (l *limits) find(name string) error {
 		l.parents[controller] = filepath.Join(own, name)
 	}
 	return nil
+}
+
+// delegated is the highest group above a process's own that it may fill with groups, "/" for root. systemd gives each user one, and
+// what the user starts by it is below that.
+func delegated(own string, mayFill func(group string) bool) (string, error) {
+	for i := range own {
+		if group := own[:i]; own[i] == '/' && mayFill(group+"/") {
+			return group + "/", nil
+		}
+	}
+	return "", fmt.Errorf("no group above %s is yours; systemd gives you one by `systemd-run --user --scope trainyard …`", own)
+}
+
+// mayFill reports whether this process may create groups in a group and move processes of its own into them.
+func mayFill(dir string) bool {
+	for _, file := range []string{"", "cgroup.procs", "cgroup.subtree_control"} {
+		if unix.Access(filepath.Join(dir, file), unix.W_OK) != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // probe creates and removes a group as a container with limits has one. The parent goes with it: the first container that has limits

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -110,5 +111,28 @@ func TestNoControlGroupIsLeft(t *testing.T) {
 		if _, err := os.Stat(parent); !os.IsNotExist(err) {
 			t.Errorf("%s is still there: %v", parent, err)
 		}
+	}
+}
+
+// systemd and version 2 of control groups cannot be had in a test.
+func TestDelegatedGroups(t *testing.T) {
+	const terminal = "/user.slice/user-1000.slice/user@1000.service/app.slice/terminal.scope"
+	for _, row := range []struct {
+		name, own string
+		yours     []string
+		want      string
+	}{
+		{"root has them all", "/system.slice/ssh.service", []string{"/", "/system.slice/"}, "/"},
+		{"a user's terminal", terminal, []string{"/user.slice/user-1000.slice/user@1000.service/", "/user.slice/user-1000.slice/user@1000.service/app.slice/"},
+			"/user.slice/user-1000.slice/user@1000.service/"},
+		{"a user by SSH", "/user.slice/user-1000.slice/session-3.scope", nil, ""},
+		{"a group with this process in it cannot have children", "/user.slice/mine.scope", []string{"/user.slice/mine.scope/"}, ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			got, err := delegated(row.own, func(group string) bool { return slices.Contains(row.yours, group) })
+			if got != row.want || (err != nil) != (row.want == "") {
+				t.Errorf("%q, %v", got, err)
+			}
+		})
 	}
 }

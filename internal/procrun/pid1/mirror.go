@@ -94,7 +94,7 @@ func show(dir string, entry fs.DirEntry) error {
 		}
 		_ = file.Close()
 	}
-	return syscall.Mount(original, image, "", syscall.MS_BIND|syscall.MS_REC, "")
+	return bind(original, image)
 }
 
 // moveOnto moves what is on staging over dir. Nothing can cover the root: it is exchanged.

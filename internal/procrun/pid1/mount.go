@@ -15,6 +15,7 @@ const (
 	sysMountSetattr = 442
 
 	atFDCWD       = -100
+	atNoAutomount = 0x800
 	atEmptyPath   = 0x1000
 	atRecursive   = 0x8000
 	openTreeClone = 1
@@ -26,6 +27,8 @@ const (
 type tree struct {
 	fd    int
 	isDir bool
+	// readOnly says that it must be made read-only when it is attached, recursive with all mounts below it.
+	readOnly, recursive bool
 }
 
 func pickUp(m Mount) (tree, error) {
@@ -33,23 +36,51 @@ func pickUp(m Mount) (tree, error) {
 	if err != nil {
 		return tree{}, err
 	}
-	path, err := syscall.BytePtrFromString(m.Source)
+	fd, err := openTree(m.Source, 0)
 	if err != nil {
-		return tree{}, err
+		return tree{}, fmt.Errorf("copying the mount: %w", err)
 	}
-	at := atFDCWD
-	fd, _, errno := syscall.Syscall(sysOpenTree, uintptr(at), uintptr(unsafe.Pointer(path)),
-		openTreeClone|atRecursive|syscall.O_CLOEXEC)
-	if errno != 0 {
-		return tree{}, fmt.Errorf("copying the mount: %w", errno)
-	}
-	t := tree{fd: int(fd), isDir: info.IsDir()}
+	t := tree{fd: fd, isDir: info.IsDir()}
 	if m.ReadOnly {
-		if err := mountSetattr(t.fd, "", m.RecursiveReadOnly); err != nil && !errors.Is(err, syscall.ENOSYS) {
+		err := mountSetattr(t.fd, "", m.RecursiveReadOnly)
+		if errors.Is(err, syscall.ENOSYS) {
+			t.readOnly, t.recursive = true, m.RecursiveReadOnly
+		} else if err != nil {
 			return tree{}, fmt.Errorf("making it read-only: %w", err)
 		}
 	}
 	return t, nil
+}
+
+// openTree copies what is mounted at a path and below it.
+func openTree(path string, flags uintptr) (int, error) {
+	name, err := syscall.BytePtrFromString(path)
+	if err != nil {
+		return -1, err
+	}
+	at := atFDCWD
+	fd, _, errno := syscall.Syscall(sysOpenTree, uintptr(at), uintptr(unsafe.Pointer(name)), openTreeClone|atRecursive|syscall.O_CLOEXEC|flags)
+	if errno != 0 {
+		return -1, errno
+	}
+	return int(fd), nil
+}
+
+// CopiesMounts reports whether the kernel can copy mounts, as Linux does since 5.2.
+func CopiesMounts() bool {
+	_, _, errno := syscall.Syscall(sysOpenTree, ^uintptr(0), uintptr(unsafe.Pointer(new(byte))), 0)
+	return errno != syscall.ENOSYS
+}
+
+// bind shows the tree at a path at another one. An automount that nobody has used yet stays as it is: its server may not answer.
+func bind(source, target string) error {
+	fd, err := openTree(source, atNoAutomount)
+	if err != nil {
+		return err
+	}
+	t := tree{fd: fd}
+	defer t.close()
+	return t.attach(target)
 }
 
 func (t tree) attach(target string) error {
@@ -60,14 +91,26 @@ func (t tree) attach(target string) error {
 	if errno != 0 {
 		return errno
 	}
+	if t.readOnly {
+		return remountReadOnly(target, t.recursive)
+	}
 	return nil
 }
 
 func (t tree) close() { _ = syscall.Close(t.fd) }
 
-func setReadOnly(path string, recursive bool) error { return mountSetattr(atFDCWD, path, recursive) }
+func setReadOnly(path string, recursive bool) error {
+	err := mountSetattr(atFDCWD, path, recursive)
+	if errors.Is(err, syscall.ENOSYS) {
+		return remountReadOnly(path, recursive)
+	}
+	return err
+}
 
-func mountSetattr(dir int, path string, recursive bool) error {
+// mountSetattr is a system call that Linux has since 5.12. A test replaces it.
+var mountSetattr = callMountSetattr
+
+func callMountSetattr(dir int, path string, recursive bool) error {
 	attr := struct{ set, clear, propagation, userNS uint64 }{set: attrReadOnly}
 	name, flags := append([]byte(path), 0), uintptr(0)
 	if path == "" {
