@@ -101,7 +101,7 @@ func command(name string, args []string) *cobra.Command {
 	group(root, groupJobs, runCommand(), submitCommand(), getCommand(), logsCommand(), attachCommand(), whyCommand(), waitCommand(), eventsCommand(),
 		suspendCommand(), resumeCommand(), scaleCommand(), deleteCommand(), topCommand(), execCommand(), cpCommand(), portForwardCommand())
 	group(root, groupOffline, renderCommand(), lintCommand(), simulateCommand(), convertCommand())
-	group(root, groupLocal, upCommand(), downCommand(), statusCommand(), nodeCommand(), kubectlCommand(args))
+	group(root, groupLocal, upCommand(), downCommand(), statusCommand(), pruneCommand(), nodeCommand(), kubectlCommand(args))
 	root.AddCommand(installCommand(), flyteCommand(), versionCommand())
 	root.SetArgs(args)
 	root.InitDefaultCompletionCmd(args...)

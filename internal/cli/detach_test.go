@@ -30,16 +30,29 @@ func TestLettingGoAndComingBack(t *testing.T) {
 	d.expect(types("wait", "first", "--for=running"), 0)
 	d.expect(types("wait", "second", "--for=running"), 0)
 	running := types("status")
-	d.expect(running, 0, `\AThe local cluster has been running for \d+s\.\n  process +\d+\n  data +`+regexp.QuoteMeta(dir)+`, \d+ MiB\n  kubeconfig +`+
+	d.expect(running, 0, `\AThe local cluster has been running for [\dms]+\.\n  process +\d+\n  data +`+regexp.QuoteMeta(dir)+`, \d+ MiB \(store \d+ MiB, logs \d+ KiB\)\n  kubeconfig +`+
 		regexp.QuoteMeta(filepath.Join(dir, "kubeconfig"))+`\n  jobs +2 running\n\z`)
 	stage.give(t, "first")
 	d.expect(types("attach", "first"), 0, `^worker-0 \| hello$`, `^first succeeded after`)
+	d.expect(types("get", "first", "-o", "yaml"), 0, `^ +ttlSecondsAfterFinished: 604800$`)
+	d.expect(types("prune"), 0, `\A0 finished jobs deleted\.\n\z`)
+	d.expect(types("prune", "--older-than=0s"), 0, `\Adefault/first is deleted\.\n1 finished job deleted\.\n\z`)
+	d.refuses(types("prune", "--all"), 1, "the local cluster is running: `trainyard down` stops it")
 	d.refuses(types("up", "-d"), 1, "a local cluster is already running")
 
 	d.expect(types("down"), 0, `^Stopped\.$`)
 	d.expect(types("status"), 1, `^The local cluster is not running`, `^  data +`+regexp.QuoteMeta(dir))
 	d.expect(types("up", "--detach"), 0, "\\AThe local cluster is ready, as process \\d+\\. `trainyard status` shows it, `trainyard down` stops it\\.\n\\z")
 	d.expect(types("get", "second"), 0, `^second +PyTorchJob `)
+
+	d.expect(types("down"), 0, `^Stopped\.$`)
+	d.refuses(types("prune"), 1, "the local cluster is not running: `trainyard up -d` starts it, to delete finished jobs; --all deletes everything")
+	write(t, filepath.Join(dir, "mine"), "")
+	d.expect(types("prune", "--all"), 0, `\A\d+ MiB deleted\.\n\z`)
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 || left[0].Name() != "mine" {
+		t.Errorf("prune leaves %v (%v)", left, err)
+	}
+	d.refuses(types("prune", "--all"), 1, "there is no local cluster in ")
 }
 
 // `down` does not end a run of another terminal, except by force; and then its job stays.

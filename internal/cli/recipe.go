@@ -40,7 +40,7 @@ func (r *recipe) flags() *pflag.FlagSet {
 	flags.Int32Var(&r.retries, "retries", 0, "how many failures are retried")
 	flags.Var(&r.deadline, "deadline", "how long the job may run, as in 2h (default: as long as it takes)")
 	flags.StringVar(&r.clean, "clean", "running", "which pods are deleted at the end: none, running or all")
-	flags.Var(&r.ttl, "ttl", "how long the finished job is kept, as in 1h (default: for ever)")
+	flags.Var(&r.ttl, "ttl", "how long the finished job is kept, as in 1h (default: 7 days on the local cluster, for ever on another)")
 	flags.StringArrayVar(&r.env, "env", nil, "a variable for the training, as in --env LR=0.1; may be repeated")
 	flags.Int32Var(&r.gpus, "gpus", 0, "GPUs for each replica")
 	flags.StringVar(&r.image, "image", "", "the container image; the local cluster needs none")

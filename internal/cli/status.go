@@ -51,8 +51,8 @@ func status(cmd *cobra.Command, dir string) error {
 	}
 	if !held {
 		out.printf("The local cluster is not running: `trainyard up` starts it.\n")
-		if size := diskUsage(dir); size > 0 {
-			out.printf("  data        %s, %s\n", dir, sizeText(size))
+		if diskUsage(dir) > 0 {
+			out.printf("  data        %s\n", dataText(dir))
 		}
 		return cmp.Or(out.err, error(outcome(exitFailed)))
 	}
@@ -66,7 +66,7 @@ func status(cmd *cobra.Command, dir string) error {
 		return out.err
 	}
 	out.printf("The local cluster has been running for %s.\n", story.Span(time.Since(lock.ModTime())))
-	out.printf("  process     %d\n  data        %s, %s\n  kubeconfig  %s\n", holder.PID, dir, sizeText(diskUsage(dir)), filepath.Join(dir, "kubeconfig"))
+	out.printf("  process     %d\n  data        %s\n  kubeconfig  %s\n", holder.PID, dataText(dir), filepath.Join(dir, "kubeconfig"))
 	if err != nil {
 		out.printf("  operator    none\n")
 		return out.err
@@ -100,6 +100,18 @@ func countStates(jobs []*yard.Job) string {
 		return "none"
 	}
 	return strings.Join(parts, ", ")
+}
+
+// dataText says where a cluster is kept, and how large its parts are.
+func dataText(dir string) string {
+	logs := int64(0)
+	for _, pattern := range []string{"kubelet/logs", "nodes/*/kubelet/logs", "*.log*", "nodes/*/*.log*"} {
+		found, _ := filepath.Glob(filepath.Join(dir, pattern))
+		for _, path := range found {
+			logs += diskUsage(path)
+		}
+	}
+	return fmt.Sprintf("%s, %s (store %s, logs %s)", dir, sizeText(diskUsage(dir)), sizeText(diskUsage(filepath.Join(dir, "etcd"))), sizeText(logs))
 }
 
 // diskUsage is the size of all files below a directory, as far as they can be read.

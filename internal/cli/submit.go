@@ -101,12 +101,20 @@ func (r *running) openInBackground(ctx context.Context) (*yard.Yard, error) {
 	return r.yard(config)
 }
 
+// localTTL is how long the local cluster keeps a finished job that was made from a command: else its disk fills up.
+const localTTL = 7 * 24 * time.Hour
+
 // submit creates the objects on the cluster. A finished job with the same name is deleted first.
 func (r *running) submit(ctx context.Context, y *yard.Yard, kind kinds.Adapter, objects []*unstructured.Unstructured) (*yard.Job, error) {
 	job := objects[len(objects)-1]
 	if r.local {
 		if err := localize(job); err != nil {
 			return nil, err
+		}
+		if r.file == "" && !r.ttl.isSet() {
+			if err := unstructured.SetNestedField(job.Object, int64(localTTL/time.Second), "spec", "runPolicy", "ttlSecondsAfterFinished"); err != nil {
+				return nil, fmt.Errorf("setting how long the finished job is kept: %w", err)
+			}
 		}
 		r.reportUnusedGPUs(ctx, y)
 	}

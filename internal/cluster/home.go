@@ -55,6 +55,23 @@ func openHome(dir string) (*home, error) {
 	return h, nil
 }
 
+// Files are the patterns of what a cluster keeps in its data directory, the lock last.
+func Files() []string {
+	return []string{"etcd", "pki", "kubelet", "runtime", "nodes", "kubeconfig*", "port", "version*", "cluster.log*", "guests", "lock"}
+}
+
+// Lock takes a data directory for a process that runs no cluster in it, until it releases it.
+func Lock(dataDir string) (release func(), _ error) {
+	if _, err := os.Stat(filepath.Join(dataDir, "lock")); err != nil {
+		return nil, err
+	}
+	file, err := lockFile(filepath.Join(dataDir, "lock"), dataDir)
+	if err != nil {
+		return nil, err
+	}
+	return func() { _ = file.Close() }, nil
+}
+
 // lockFile takes the lock that says who uses a data directory. The lock goes with the last process that has it open.
 func lockFile(name, dir string) (*os.File, error) {
 	file, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)

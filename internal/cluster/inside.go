@@ -77,7 +77,7 @@ func runProcess(ctx context.Context, control net.Conn, addons []Addon) error {
 			c.addons = append(c.addons, addon)
 		}
 	}
-	logTo(os.Stderr)
+	logTo(&logFile{path: c.dir("cluster.log"), limit: maxLogFile})
 	if err := prepareProcess(); err != nil {
 		return err
 	}

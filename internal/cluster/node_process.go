@@ -24,6 +24,9 @@ import (
 // nodeProcessName is the name (argv[0]) under which the executable is a further node.
 const nodeProcessName = "trainyard-node"
 
+// nodeLog is the log of a further node, in its folder.
+const nodeLog = "node.log"
+
 // nodeControlFD is the socket that the cluster's process hands over.
 const nodeControlFD = 3
 
@@ -95,6 +98,7 @@ func runNode(ctx context.Context, control net.Conn) error {
 	if err := commands.Decode(&first); err != nil || first.Start == nil {
 		return fmt.Errorf("reading how to run the node: %w", err)
 	}
+	logTo(&logFile{path: filepath.Join(first.Start.Node.dir(first.Start.Options.DataDir), nodeLog), limit: maxLogFile})
 	if err := detachMounts(first.Start.Options.DataDir); err != nil {
 		return err
 	}
