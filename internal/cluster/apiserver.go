@@ -137,7 +137,7 @@ func (a *apiServer) options(ctx context.Context) (options.CompletedOptions, erro
 		"--kubelet-client-key=" + kubelet.keyFile,
 		"--kubelet-certificate-authority=" + a.pki.path("ca.crt"),
 		"--endpoint-reconciler-type=master-count",
-		"--runtime-config=scheduling.k8s.io/v1alpha2=true",
+		"--runtime-config=scheduling.k8s.io/v1beta1=true",
 		"--allow-privileged=true",
 		"--profiling=false",
 		"--enable-admission-plugins=ResourceQuota,LimitRanger",

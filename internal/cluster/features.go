@@ -12,8 +12,7 @@ import (
 // featureGates are Kubernetes' gates that differ from their defaults here. Gates are one set for a whole process.
 func featureGates() map[string]bool {
 	return map[string]bool{
-		"GenericWorkload":        true, // PodGroups
-		"GangScheduling":         true, // … that are scheduled together or not at all
+		"GenericWorkload":        true, // PodGroups, which are scheduled together or not at all
 		"KubeletInUserNamespace": true, // an ordinary user's cluster lives in a user namespace
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 	cri "k8s.io/cri-api/pkg/apis"
+	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/kubelet/cm"
 	"k8s.io/kubernetes/pkg/kubelet/config"
 	"k8s.io/kubernetes/pkg/kubelet/container"
@@ -78,7 +79,7 @@ func (g *gpuManager) Start(ctx context.Context, node *corev1.Node, active cm.Act
 }
 
 // GetDevicePluginResourceCapacity is the number of GPUs, where there are any.
-func (g *gpuManager) GetDevicePluginResourceCapacity() (capacity, allocatable corev1.ResourceList, removed []string) {
+func (g *gpuManager) GetDevicePluginResourceCapacity(klog.Logger) (capacity, allocatable corev1.ResourceList, removed []string) {
 	if len(g.gpus) == 0 {
 		return nil, nil, nil
 	}

@@ -208,7 +208,7 @@ func (n *node) dependencies(config *kubeletconfig.KubeletConfiguration) (*kubele
 		OOMAdjuster:               oom.NewFakeOOMAdjuster(), // the runtime sets scores; kubelet's own stays as it is
 		VolumePlugins:             volumePlugins(),
 		PodStartupLatencyTracker:  util.NewPodStartupLatencyTracker(),
-		NodeStartupLatencyTracker: util.NewNodeStartupLatencyTracker(),
+		NodeStartupLatencyTracker: util.NewNodeStartupLatencyTracker(klog.Background()),
 		TracerProvider:            noop.NewTracerProvider(),
 	}, nil
 }

@@ -11,10 +11,10 @@ import (
 	"strconv"
 	"strings"
 
-	info "github.com/google/cadvisor/info/v1"
-	infov2 "github.com/google/cadvisor/info/v2"
+	info "github.com/google/cadvisor/lib/model"
 	"golang.org/x/sys/unix"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/klog/v2"
 )
 
 // machine describes the machine to kubelet, in place of cAdvisor, which would watch every cgroup of it.
@@ -38,7 +38,7 @@ func newVirtualMachine(root, name string) machine {
 func (m machine) Start() error { return nil }
 
 // MachineInfo is what the node offers.
-func (m machine) MachineInfo() (*info.MachineInfo, error) {
+func (m machine) MachineInfo(klog.Logger) (*info.MachineInfo, error) {
 	memory, _ := meminfo()
 	return &info.MachineInfo{
 		NumCores:       runtime.NumCPU(),
@@ -55,34 +55,34 @@ func (m machine) VersionInfo() (*info.VersionInfo, error) {
 }
 
 // ContainerInfoV2 has nothing: containers are measured by the runtime.
-func (m machine) ContainerInfoV2(string, infov2.RequestOptions) (map[string]infov2.ContainerInfo, error) {
-	return map[string]infov2.ContainerInfo{}, nil
+func (m machine) ContainerInfoV2(string, info.RequestOptions) (map[string]info.ContainerInfo, error) {
+	return map[string]info.ContainerInfo{}, nil
 }
 
 // GetRequestedContainersInfo has nothing: containers are measured by the runtime.
-func (m machine) GetRequestedContainersInfo(string, infov2.RequestOptions) (map[string]*info.ContainerInfo, error) {
+func (m machine) GetRequestedContainersInfo(string, info.RequestOptions) (map[string]*info.ContainerInfo, error) {
 	return map[string]*info.ContainerInfo{}, nil
 }
 
 // ImagesFsInfo is the file system that pods use: there are no images.
-func (m machine) ImagesFsInfo(context.Context) (infov2.FsInfo, error) { return m.GetDirFsInfo(m.root) }
+func (m machine) ImagesFsInfo(context.Context) (info.FsInfo, error) { return m.GetDirFsInfo(m.root) }
 
 // ContainerFsInfo is the file system that pods use.
-func (m machine) ContainerFsInfo(context.Context) (infov2.FsInfo, error) {
+func (m machine) ContainerFsInfo(context.Context) (info.FsInfo, error) {
 	return m.GetDirFsInfo(m.root)
 }
 
 // RootFsInfo is the file system that pods use.
-func (m machine) RootFsInfo() (infov2.FsInfo, error) { return m.GetDirFsInfo(m.root) }
+func (m machine) RootFsInfo() (info.FsInfo, error) { return m.GetDirFsInfo(m.root) }
 
 // GetDirFsInfo reports how full a file system is.
-func (m machine) GetDirFsInfo(path string) (infov2.FsInfo, error) {
+func (m machine) GetDirFsInfo(path string) (info.FsInfo, error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(path, &s); err != nil {
-		return infov2.FsInfo{}, fmt.Errorf("looking at the file system of %s: %w", path, err)
+		return info.FsInfo{}, fmt.Errorf("looking at the file system of %s: %w", path, err)
 	}
 	size := uint64(s.Bsize)
-	return infov2.FsInfo{
+	return info.FsInfo{
 		Device: path, Mountpoint: path,
 		Capacity: s.Blocks * size, Available: s.Bavail * size, Usage: (s.Blocks - s.Bfree) * size,
 		Inodes: &s.Files, InodesFree: &s.Ffree,

@@ -93,7 +93,7 @@ func TestPodsShareOutTheMachine(t *testing.T) {
 	})
 	t.Run("a gang is scheduled as a whole or not at all", func(t *testing.T) {
 		w.Apply(`
-apiVersion: scheduling.k8s.io/v1alpha2
+apiVersion: scheduling.k8s.io/v1beta1
 kind: PodGroup
 metadata: {name: gang}
 spec: {schedulingPolicy: {gang: {minCount: 3}}}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -281,11 +282,9 @@ func (r *Runtime) ShortenGracePeriod(pod string, grace time.Duration) {
 	}
 }
 
+// stopSignal is the signal of that name, and SIGTERM for the runtime's own choice.
 func stopSignal(s v1.Signal) syscall.Signal {
-	if s == v1.Signal_RUNTIME_DEFAULT {
-		return syscall.SIGTERM
-	}
-	if n := unix.SignalNum(s.String()); n != 0 {
+	if n := unix.SignalNum(strings.TrimPrefix(s.String(), "SIGNAL_")); n != 0 {
 		return n
 	}
 	return syscall.SIGTERM

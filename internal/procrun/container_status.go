@@ -79,3 +79,13 @@ func (r *Runtime) ListContainers(_ context.Context, filter *v1.ContainerFilter) 
 func (r *Runtime) CheckpointContainer(context.Context, *v1.CheckpointContainerRequest) error {
 	return errors.New("checkpointing a container: not supported by the local cluster")
 }
+
+// CheckpointPod is not possible either.
+func (r *Runtime) CheckpointPod(context.Context, *v1.CheckpointPodRequest) error {
+	return errors.New("checkpointing a pod: not supported by the local cluster")
+}
+
+// RestorePod has nothing to restore from.
+func (r *Runtime) RestorePod(context.Context, *v1.RestorePodRequest) (*v1.RestorePodResponse, error) {
+	return nil, errors.New("restoring a pod: not supported by the local cluster")
+}

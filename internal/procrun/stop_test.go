@@ -31,8 +31,8 @@ func TestStop(t *testing.T) {
 		"it ends well in its own time":            {"trap 'sleep 0.2; exit 0' TERM; echo ready; while :; do sleep 0.05; done", 30, nil, 0},
 		"it ignores SIGTERM and is killed":        {"trap '' TERM; echo ready; while :; do sleep 1; done", 1, nil, 137},
 		"no grace is SIGKILL at once":             {"trap 'exit 0' TERM; echo ready; while :; do sleep 0.05; done", 0, nil, 137},
-		"its own stop signal":                     {"trap 'exit 9' USR1; echo ready; while :; do sleep 0.05; done", 30, signal(v1.Signal_SIGUSR1), 9},
-		"a stop signal nobody waits for kills it": {"echo ready; exec sleep 1000", 30, signal(v1.Signal_SIGHUP), 129},
+		"its own stop signal":                     {"trap 'exit 9' USR1; echo ready; while :; do sleep 0.05; done", 30, signal(v1.Signal_SIGNAL_SIGUSR1), 9},
+		"a stop signal nobody waits for kills it": {"echo ready; exec sleep 1000", 30, signal(v1.Signal_SIGNAL_SIGHUP), 129},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := w.in(t)
