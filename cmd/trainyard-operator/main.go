@@ -29,6 +29,7 @@ type options struct {
 	workers                      int
 	qps                          float64
 	burst                        int
+	clusterDomain                string
 }
 
 func (o *options) register(flags *flag.FlagSet) {
@@ -40,6 +41,7 @@ func (o *options) register(flags *flag.FlagSet) {
 	flags.StringVar(&o.namespace, "namespace", os.Getenv("KUBEFLOW_NAMESPACE"), "The namespace whose jobs to run; empty for all.")
 	flags.IntVar(&o.workers, "controller-threads", 10, "How many jobs of a kind are reconciled in parallel.")
 	flags.Float64Var(&o.qps, "kube-api-qps", 0, "The limit of requests a second to the API server; 0 means that only the API server limits them.")
+	flags.StringVar(&o.clusterDomain, "cluster-domain", "", "The DNS domain of the cluster; empty for the one in the operator's /etc/resolv.conf, or else cluster.local.")
 	flags.IntVar(&o.burst, "kube-api-burst", 0, "How many requests may exceed kube-api-qps in a burst, if kube-api-qps is set.")
 }
 
@@ -85,7 +87,7 @@ func run(o options) error {
 	if err != nil {
 		return fmt.Errorf("starting the operator: %w", err)
 	}
-	if err := controller.Setup(mgr, controller.Options{Workers: o.workers, Metrics: metrics.Registry}); err != nil {
+	if err := controller.Setup(mgr, controller.Options{Workers: o.workers, Metrics: metrics.Registry, ClusterDomain: clusterDomain(o)}); err != nil {
 		return err
 	}
 	if err := mgr.AddHealthzCheck("healthz", healthz.Ping); err != nil {

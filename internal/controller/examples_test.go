@@ -117,3 +117,27 @@ func TestTheReplicasOfATFJobTalkAsTFConfigSays(t *testing.T) {
 	w.says("tfjob-ps-0", "ps-0 "+all, "chief-0 has joined", "worker-0 has joined", "worker-1 has joined")
 	w.Await("the slope is right", "logs", "tfjob-evaluator-0")
 }
+
+// A hostfile, as DeepSpeed and MPI read it, has the bare names of the pods. All of them resolve in each pod, in each to the same address.
+func TestReplicasFindEachOtherByBareNames(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	resolve := `for host in $(printf 'demo-master-0 slots=1\ndemo-worker-0 slots=1\ndemo-worker-1 slots=1\n' | cut -d' ' -f1); do
+		until getent ahostsv4 $host >/dev/null; do sleep 0.1; done
+		echo $host $(getent ahostsv4 $host | head -1 | cut -d' ' -f1)
+	done`
+	gate := filepath.Join(t.TempDir(), "gate") // the name of a pod that has ended does not resolve
+	j := w.submit(gang(2, resolve+fmt.Sprintf("; echo done; until test -f %s; do sleep 0.1; done", gate)))
+	j.becomes(kubeflowv1.JobRunning)
+	pods, want := j.pods(), ""
+	for _, name := range []string{"master-0", "worker-0", "worker-1"} {
+		want += "demo-" + name + " " + w.Get("demo-"+name).Status.PodIP + "\n"
+	}
+	for name := range pods {
+		if got := w.Await("done", "logs", "demo-"+name); got != want+"done\n" {
+			t.Errorf("%s finds\n%s, want\n%s", name, got, want)
+		}
+	}
+	open(t, gate)
+	j.becomes(kubeflowv1.JobSucceeded)
+}

@@ -32,6 +32,8 @@ type Reconciler struct {
 	// controller is what calls Reconcile; childKinds are the kinds of children that the cluster serves.
 	controller crcontroller.Controller
 	childKinds *childKinds
+	// clusterDomain is the DNS domain of the cluster.
+	clusterDomain string
 }
 
 // pass is one reconciliation of one job.
@@ -64,6 +66,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	p := &pass{
 		Reconciler: r, memory: r.memories.job(request.NamespacedName), stored: obj, obj: whole, manifest: r.kind.Read(whole), at: r.now(),
 	}
+	p.manifest.ClusterDomain = r.clusterDomain
 	observed, err := p.observe(ctx)
 	if err != nil {
 		return reconcile.Result{}, err

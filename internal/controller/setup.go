@@ -102,6 +102,8 @@ type Options struct {
 	// Kinds are the kinds of jobs to run, and Children the kinds of children they may have; all where none is named.
 	Kinds    []kinds.Kind
 	Children []manifest.ChildKind
+	// ClusterDomain is the DNS domain of the cluster; empty for manifest.DefaultClusterDomain.
+	ClusterDomain string
 }
 
 // Setup lets the manager run jobs of all kinds.
@@ -132,7 +134,7 @@ func Setup(mgr ctrl.Manager, options Options) error {
 	for _, kind := range options.Kinds {
 		r := &Reconciler{
 			kind: kind, client: mgr.GetClient(), live: mgr.GetAPIReader(), metrics: numbers, now: time.Now, childKinds: children,
-			recorder: recorder,
+			recorder: recorder, clusterDomain: options.ClusterDomain,
 		}
 		if r.controller, err = r.setup(mgr, options.Workers); err != nil {
 			return fmt.Errorf("setting up %s: %w", kind.Name(), err)

@@ -32,6 +32,8 @@ type Manifest struct {
 	// Leader is the replica the others look to. With Rendezvous it is also found by its bare name.
 	Leader     job.Replica
 	Rendezvous bool
+	// ClusterDomain is the DNS domain of the cluster; empty for DefaultClusterDomain.
+	ClusterDomain string
 }
 
 // Env is the environment of a replica. A variable that the template sets is left as it is.

@@ -17,7 +17,7 @@ import (
 const EnvAttempt = "TRAINYARD_ATTEMPT"
 
 // Pod is the pod of a replica in an attempt. Its host name is its own name, and with the job's Service as subdomain it is
-// found as <pod>.<job>: torch recognises the host of its store by that name. The scheduler prefers other nodes to those to avoid.
+// found as <pod>.<job>: torch recognises the host of its store by that name. The pods of the job also find it as <pod>. The scheduler prefers other nodes to those to avoid.
 func (m *Manifest) Pod(r job.Replica, attempt int32, avoid ...string) *corev1.Pod {
 	template := m.Templates[r.Role].DeepCopy()
 	name := m.Job.PodName(r)
@@ -48,6 +48,7 @@ func (m *Manifest) Pod(r job.Replica, attempt int32, avoid ...string) *corev1.Po
 	pod.Spec.RestartPolicy = m.Job.PodRestartPolicy(r)
 	pod.Spec.Hostname, pod.Spec.Subdomain = name, m.Job.Name
 	m.setEnvironment(pod, r, role, attempt)
+	m.searchJob(&pod.Spec)
 	tolerateSilence(&pod.Spec)
 	avoidNodes(&pod.Spec, avoid)
 	return pod
