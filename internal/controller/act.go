@@ -159,32 +159,37 @@ func (p *pass) deletePod(ctx context.Context, d job.Deletion) error {
 	if !p.mayDelete(key, p.at) {
 		return nil
 	}
-	if d.Force {
-		err := p.delete(ctx, d.Pod, client.GracePeriodSeconds(0))
-		if err == nil {
-			p.recordForced(ctx, d)
-		}
+	if !d.Force {
+		_, err := p.delete(ctx, d.Pod)
 		return err
 	}
-	return p.delete(ctx, d.Pod)
+	deleted, err := p.delete(ctx, d.Pod, client.GracePeriodSeconds(0))
+	if deleted {
+		p.recordForced(ctx, d)
+	}
+	return err
 }
 
 // deleteAtOnce removes a child that has no grace period, and remembers that for a cache that still shows it.
 func (p *pass) deleteAtOnce(ctx context.Context, obj client.Object) error {
-	err := p.delete(ctx, obj)
+	_, err := p.delete(ctx, obj)
 	if err == nil {
 		p.mayDelete(obj.GetUID(), p.at)
 	}
 	return err
 }
 
-func (p *pass) delete(ctx context.Context, obj client.Object, options ...client.DeleteOption) error {
+// delete deletes an object by its UID. It returns whether that was this request: the object may be gone already.
+func (p *pass) delete(ctx context.Context, obj client.Object, options ...client.DeleteOption) (deleted bool, err error) {
 	uid := obj.GetUID()
-	err := p.client.Delete(ctx, obj, append(options, client.Preconditions{UID: &uid})...)
-	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil
+	err = p.client.Delete(ctx, obj, append(options, client.Preconditions{UID: &uid})...)
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return false, nil
 	}
-	return fmt.Errorf("deleting %s: %w", obj.GetName(), err)
+	if err != nil {
+		return false, fmt.Errorf("deleting %s: %w", obj.GetName(), err)
+	}
+	return true, nil
 }
 
 // deleteJob removes the job itself. Its children follow by the garbage collector. It is counted once: not when the job is gone

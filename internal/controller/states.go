@@ -14,9 +14,14 @@ import (
 )
 
 // states lists all jobs in the cache by their newest condition. What cannot be listed is left out: a number that is
-// missing is noticed, an error at each scrape is only noise.
+// missing is noticed, an error at each scrape is only noise. A standby lists none, so that a sum over all operators counts each job once.
 func states(mgr ctrl.Manager, kinds []kinds.Kind) metrics.States {
 	return metrics.States{List: func() []metrics.State {
+		select {
+		case <-mgr.Elected():
+		default:
+			return nil
+		}
 		var all []metrics.State
 		for _, kind := range kinds {
 			list, err := listOf(kind.New(), kind.GroupVersion().WithKind(kind.Name()), mgr.GetScheme())

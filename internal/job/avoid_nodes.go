@@ -55,7 +55,7 @@ func (p *pass) avoid(f *Failure) {
 	if at := slices.IndexFunc(s.AvoidNodes, func(n AvoidedNode) bool { return n.Node == f.Node }); at >= 0 {
 		avoided.Strikes, avoided.Until = s.AvoidNodes[at].Strikes+1, ceil(p.Now.Add(avoidAgain))
 		s.AvoidNodes = slices.Delete(s.AvoidNodes, at, at+1)
-	} else {
+	} else if len(s.AvoidNodes) < avoidedKept { // of more nodes than are remembered, each would be new again and again
 		p.emit(true, "NodeAvoided", fmt.Sprintf("avoids node %s from now on: %s", f.Node, f))
 		p.about(f)
 	}

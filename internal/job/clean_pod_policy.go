@@ -18,9 +18,15 @@ const (
 // clean removes what a finished job leaves behind. Every pass does it until nothing is left to remove: a request may be
 // lost. Services go when no pod is left that could use them, other children at once.
 func (p *pass) clean() {
+	finishing := map[*corev1.Pod]bool{}
+	for _, r := range p.replicas {
+		if p.mayFinish(r) {
+			finishing[r.pod] = true
+		}
+	}
 	inUse := false
 	for _, pod := range p.allPods() {
-		if p.isRemoved(pod) && !p.mayFinish(pod) {
+		if p.isRemoved(pod) && !finishing[pod] {
 			p.deletePod(pod, "the job is finished")
 		}
 		inUse = inUse || !isOver(pod)
@@ -41,20 +47,15 @@ func (p *pass) isRemoved(pod *corev1.Pod) bool {
 	}
 }
 
-// mayFinish reports whether a pod still trains and has time to finish: a Worker that writes its part of a checkpoint when the
+// mayFinish reports whether a replica still trains and has time to finish: a Worker that writes its part of a checkpoint when the
 // Master, which decides, has succeeded.
-func (p *pass) mayFinish(pod *corev1.Pod) bool {
+func (p *pass) mayFinish(r replica) bool {
 	due := p.next().CompletionTime.Add(p.Job.Policy.FinishWithin)
-	if p.next().endReason() != ReasonSucceeded || !p.Now.Before(due) {
+	if p.next().endReason() != ReasonSucceeded || !p.Now.Before(due) || r.pod == nil || r.pod.DeletionTimestamp != nil || !r.role.MayFinish || !r.running {
 		return false
 	}
-	for _, r := range p.replicas {
-		if r.pod == pod && r.role.MayFinish && r.running {
-			p.requeueAt(due)
-			return true
-		}
-	}
-	return false
+	p.requeueAt(due)
+	return true
 }
 
 func (p *pass) exceededLimit() bool {

@@ -125,6 +125,9 @@ func (p *pass) decision() Decision {
 		return Decision{Ask: d.Ask, Status: p.Observed.Status}
 	}
 	d.Write = howToWrite(p.Observed.Status, d.Status)
+	if d.Write == WriteNow {
+		d.Status.Records = p.withoutIdle(d.Status.Records)
+	}
 	if d.acts() && d.Write != WriteNow && !p.Fresh { // a write would have failed on an old status
 		return Decision{Ask: Ask{Job: true}, Status: p.Observed.Status}
 	}

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -123,5 +124,44 @@ func TestAContainerThatNeverStartedHasNotTrained(t *testing.T) {
 	}}}
 	if from, to := lastRun(status); !from.IsZero() || !to.IsZero() {
 		t.Errorf("it ran from %s to %s", from, to)
+	}
+}
+
+// More nodes fail the job than it remembers. Each is new again when it fails the next time, and is not reported again.
+func TestAvoidedNodesAreReportedOnce(t *testing.T) {
+	w := started(t, demo(1))
+	events := 0
+	for n := range 50 {
+		p := newPass(w.observe(0))
+		p.avoid(&Failure{Replica: Replica{"Worker", 0}, Class: Refusal, Reason: "OutOfcpu", Node: fmt.Sprintf("n%d", n%25)})
+		events += len(p.Events)
+		w.status = p.next().clone()
+	}
+	if events != avoidedKept || len(w.status.AvoidNodes) != avoidedKept {
+		t.Errorf("%d events of %d nodes", events, len(w.status.AvoidNodes))
+	}
+}
+
+// The record of a replaced replica goes when it says nothing any more.
+func TestRecordsThatSayNothingAreDropped(t *testing.T) {
+	w := started(t, demo(2, func(j *Job) { j.ScopeOverride = ScopeReplica }))
+	w.now = w.now.Add(time.Hour)
+	for _, name := range []string{"demo-worker-0", "demo-worker-1"} {
+		w.exit(w.pods[name], 1, "Error", "")
+		w.reboot(w.pods[name])
+		rest(t, w)
+		w.start(w.pods[name], "n1")
+		w.main(w.pods[name]).State.Running.StartedAt = metav1.NewTime(w.now)
+		w.changed()
+		rest(t, w)
+	}
+	if n := len(w.status.Records); n != 2 {
+		t.Fatalf("%d records of two replicas that were just replaced: %+v", n, w.status.Records)
+	}
+	w.now = w.now.Add(healthyAfter)
+	w.exit(w.pods["demo-master-0"], 0, "Completed", "")
+	rest(t, w)
+	if n := len(w.status.Records); n != 0 {
+		t.Errorf("%d records of replicas that have trained for ten minutes: %+v", n, w.status.Records)
 	}
 }

@@ -67,6 +67,22 @@ func TestTTL(t *testing.T) {
 	}
 }
 
+// A job stays beyond its TTL while a worker may finish: with the job its pods would be deleted.
+func TestTheTTLWaitsForWorkersThatMayFinish(t *testing.T) {
+	w := started(t, demo(1, func(j *Job) {
+		j.Policy.TTLSecondsAfterFinished, j.Policy.FinishWithin, j.Roles[1].MayFinish = ptr(int32(0)), 30*time.Second, true
+	}))
+	w.exit(w.pods["demo-master-0"], 0, "Completed", "")
+	rest(t, w)
+	if d := decide(w); w.jobGone || !d.RequeueAt.Equal(epoch.Add(30*time.Second)) {
+		t.Errorf("deleted %v, looks again at %s", w.jobGone, d.RequeueAt)
+	}
+	w.exit(w.pods["demo-worker-0"], 0, "Completed", "")
+	if !decide(w).DeleteJob {
+		t.Errorf("it is not deleted when the worker has finished")
+	}
+}
+
 // A job that another controller created stays for half a minute, however short its TTL; one that a person created is deleted
 // on time.
 func TestAnOwnedJobStaysHalfAMinute(t *testing.T) {

@@ -1,12 +1,16 @@
 package job
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // minTTLOfOwnedJobs is how long a finished job stays at least where another controller created it. A controller that polls, as
 // Flyte does every ten seconds, must see the end: otherwise it takes the job for lost and runs it again.
 const minTTLOfOwnedJobs = 30 * time.Second
 
-// expire deletes a finished job when its TTL has passed. The garbage collector deletes its children.
+// expire deletes a finished job when its TTL has passed. The garbage collector deletes its children, so the job stays while one of
+// them may finish.
 func (p *pass) expire() {
 	ttl := p.Job.Policy.TTLSecondsAfterFinished
 	if ttl == nil || !p.next().Finished() {
@@ -18,6 +22,9 @@ func (p *pass) expire() {
 	}
 	if p.Now.Before(due) {
 		p.requeueAt(due)
+		return
+	}
+	if slices.ContainsFunc(p.replicas, p.mayFinish) {
 		return
 	}
 	p.DeleteJob = true
