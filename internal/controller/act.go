@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/internal/job"
+	"github.com/trainyard/trainyard/internal/manifest"
 )
 
 // act carries out what follows the record: deletions, then creations. It returns whether the API server refused
@@ -37,11 +38,13 @@ func (p *pass) act(ctx context.Context, d job.Decision) (refused bool, err error
 // create brings what is missing, in the order in which it is needed: required children, pods, other children.
 func (p *pass) create(ctx context.Context, d job.Decision) (refused bool, err error) {
 	required, optional := partition(d.CreateChildren)
-	avoided := d.Status.Avoided(p.at)
+	avoided := d.Status.Avoided(p.manifest.Job, p.at)
 	err = inBatches(len(required), func(i int) error { return p.createChild(ctx, required[i]) })
 	if err == nil {
 		err = inBatches(len(d.CreatePods), func(i int) error {
-			return p.createObject(ctx, p.manifest.Pod(d.CreatePods[i], d.Status.Attempt, avoided...), "Pod", true)
+			pod := p.manifest.Pod(d.CreatePods[i], d.Status.Attempt)
+			manifest.Avoid(pod, avoided)
+			return p.createObject(ctx, pod, "Pod", true)
 		})
 	}
 	if err == nil {
@@ -160,7 +163,11 @@ func (p *pass) deletePod(ctx context.Context, d job.Deletion) error {
 		return nil
 	}
 	if !d.Force {
-		_, err := p.delete(ctx, d.Pod)
+		var options []client.DeleteOption
+		if d.Unchanged {
+			options = append(options, client.Preconditions{ResourceVersion: &d.Pod.ResourceVersion})
+		}
+		_, err := p.delete(ctx, d.Pod, options...)
 		return err
 	}
 	deleted, err := p.delete(ctx, d.Pod, client.GracePeriodSeconds(0))

@@ -14,6 +14,8 @@ type AvoidNodes string
 const (
 	// AvoidPrefer: the scheduler prefers other nodes. The job can always be placed.
 	AvoidPrefer AvoidNodes = "Prefer"
+	// AvoidRequire: the scheduler must take other nodes, while few are avoided and the job can be placed so.
+	AvoidRequire AvoidNodes = "Require"
 	// AvoidOff: nodes are not avoided.
 	AvoidOff AvoidNodes = "Off"
 )
@@ -26,6 +28,8 @@ type AvoidedNode struct {
 	// Strikes is how often it has failed the job in that time.
 	Strikes int32
 	Why     string
+	// OnlyPreferred: the job could not be placed without the node, so that it is no longer required to.
+	OnlyPreferred bool
 }
 
 const (
@@ -53,7 +57,7 @@ func (p *pass) avoid(f *Failure) {
 	s.AvoidNodes = slices.DeleteFunc(s.AvoidNodes, func(n AvoidedNode) bool { return !p.Now.Before(n.Until) })
 	avoided := AvoidedNode{Node: f.Node, Strikes: 1, Until: ceil(p.Now.Add(avoidFirst)), Why: fmt.Sprintf("%s (%s)", f.Reason, f.Class)}
 	if at := slices.IndexFunc(s.AvoidNodes, func(n AvoidedNode) bool { return n.Node == f.Node }); at >= 0 {
-		avoided.Strikes, avoided.Until = s.AvoidNodes[at].Strikes+1, ceil(p.Now.Add(avoidAgain))
+		avoided.Strikes, avoided.Until, avoided.OnlyPreferred = s.AvoidNodes[at].Strikes+1, ceil(p.Now.Add(avoidAgain)), s.AvoidNodes[at].OnlyPreferred
 		s.AvoidNodes = slices.Delete(s.AvoidNodes, at, at+1)
 	} else if len(s.AvoidNodes) < avoidedKept { // of more nodes than are remembered, each would be new again and again
 		p.emit(true, "NodeAvoided", fmt.Sprintf("avoids node %s from now on: %s", f.Node, f))
@@ -65,14 +69,61 @@ func (p *pass) avoid(f *Failure) {
 	}
 }
 
-// Avoided are the nodes that pods created now should not run on, sorted by name.
-func (s *Status) Avoided(now time.Time) []string {
-	var nodes []string
+// Avoidance is which nodes a pod is kept from: by preference of others, or by requiring others. Both are sorted.
+type Avoidance struct{ Prefer, Require []string }
+
+// Avoided are the nodes that pods created now should not run on. Others are required only where few are avoided: a tenth of the
+// number of replicas, or one. A job that avoids more would soon have no node left.
+func (s *Status) Avoided(j Job, now time.Time) Avoidance {
+	var a Avoidance
 	for _, n := range s.AvoidNodes {
-		if now.Before(n.Until) {
-			nodes = append(nodes, n.Node)
+		switch {
+		case !now.Before(n.Until):
+		case j.AvoidNodes == AvoidRequire && !n.OnlyPreferred:
+			a.Require = append(a.Require, n.Node)
+		default:
+			a.Prefer = append(a.Prefer, n.Node)
 		}
 	}
-	slices.Sort(nodes)
-	return nodes
+	if len(a.Require) > max(1, int(j.total())/10) {
+		a.Prefer, a.Require = append(a.Prefer, a.Require...), nil
+	}
+	slices.Sort(a.Prefer)
+	slices.Sort(a.Require)
+	return a
+}
+
+// AnnotationRequiresOtherNodes on a pod says that it may not run on the nodes that its job avoids.
+const AnnotationRequiresOtherNodes = "trainyard.dev/requires-other-nodes"
+
+// otherNodesWait is how long a pod that requires other nodes may wait for one.
+const otherNodesWait = 5 * time.Minute
+
+// acceptAvoided replaces pods that wait in vain for other nodes than those that the job avoids: from now on others are only
+// preferred. A pod that has a node meanwhile stays, so the pods are read from the API server first.
+func (p *pass) acceptAvoided() {
+	var waiting []replica
+	for _, r := range p.replicas {
+		if r.pod == nil || r.pod.Annotations[AnnotationRequiresOtherNodes] == "" || r.pod.Spec.NodeName != "" || p.isLeaving(r.pod) {
+			continue
+		}
+		if due := r.pod.CreationTimestamp.Add(otherNodesWait); p.Now.Before(due) {
+			p.requeueAt(due)
+		} else {
+			waiting = append(waiting, r)
+		}
+	}
+	if len(waiting) == 0 {
+		return
+	}
+	p.Ask.Pods = p.Ask.Pods || !p.Live
+	s := p.next()
+	for i := range s.AvoidNodes {
+		s.AvoidNodes[i].OnlyPreferred = true
+	}
+	p.emit(true, "NodesAccepted", fmt.Sprintf("accepts the nodes again that it avoids: %s (pod %s) has found no other node for %s",
+		waiting[0].Replica, waiting[0].pod.Name, otherNodesWait))
+	for _, r := range waiting {
+		p.DeletePods = append(p.DeletePods, Deletion{Pod: r.pod, Unchanged: true, Why: "it found no node but those that the job avoids"})
+	}
 }

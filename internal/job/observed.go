@@ -107,6 +107,8 @@ type Deletion struct {
 	Pod *corev1.Pod
 	// Force removes the pod without waiting for its node, which is gone or unreachable.
 	Force bool
+	// Unchanged deletes the pod only as it was observed: not if it has found a node since.
+	Unchanged bool
 	// NodeState is that of its node where the pod is removed by force.
 	NodeState NodeState
 	Why       string

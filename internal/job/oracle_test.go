@@ -395,10 +395,15 @@ func (or *oracle) checkUntouched(pod *corev1.Pod) {
 	if seen.Elastic == nil || seen.Policy.Suspend || or.w.status.Finished() || attempt < or.w.status.Attempt || or.dismissed[pod.UID] {
 		return
 	}
-	fell := pod.Annotations[truthFailed] != "" || pod.DeletionTimestamp != nil
+	fell := pod.Annotations[truthFailed] != "" || pod.DeletionTimestamp != nil || or.waitsInVain(pod)
 	if r.Index < or.asked(r.Role) && !fell {
 		or.fault("%s is well and wanted, and is deleted", pod.Name)
 	}
+}
+
+// waitsInVain reports whether a pod has found no node for five minutes because it must not run on those that the job avoids.
+func (or *oracle) waitsInVain(pod *corev1.Pod) bool {
+	return pod.Annotations[AnnotationRequiresOtherNodes] != "" && pod.Spec.NodeName == "" && !or.w.now.Before(pod.CreationTimestamp.Add(5*time.Minute))
 }
 
 // belongs reads the owner by itself: the oracle does not trust the rules.

@@ -83,6 +83,7 @@ func genJob(t *rapid.T) Job {
 		j.Policy.TTLSecondsAfterFinished = ptr(rapid.Int32Range(0, 100).Draw(t, "ttlSecondsAfterFinished"))
 		j.Owned = rapid.Bool().Draw(t, "owned")
 	}
+	j.AvoidNodes = rapid.SampledFrom([]AvoidNodes{AvoidPrefer, AvoidRequire, AvoidOff}).Draw(t, "avoidNodes")
 	j.Policy.CleanPodPolicy = rapid.SampledFrom([]CleanPodPolicy{CleanNone, CleanRunning, CleanAll}).Draw(t, "cleanPodPolicy")
 	return j
 }

@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"reflect"
 	"testing"
 	"time"
 
@@ -37,7 +38,7 @@ func TestARefusedPodIsReplacedEverMoreRarely(t *testing.T) {
 	if created > 8 || s.Attempt != 0 || s.Retries != 0 || s.Disruptions != 0 || s.Finished() || w.pods["demo-master-0"].UID != master {
 		t.Errorf("%d pods in 10 minutes; attempt %d, %d retries, %d disruptions", created, s.Attempt, s.Retries, s.Disruptions)
 	}
-	if f := s.LastFailure; f.Class != Refusal || f.Node != "n2" || len(s.Avoided(w.now)) != 1 || s.AvoidNodes[0].Strikes != 20 {
+	if f := s.LastFailure; f.Class != Refusal || f.Node != "n2" || len(s.Avoided(w.job, w.now).Prefer) != 1 || s.AvoidNodes[0].Strikes != 20 {
 		t.Errorf("the last failure is %+v, and %+v are avoided", f, s.AvoidNodes)
 	}
 }
@@ -163,5 +164,69 @@ func TestRecordsThatSayNothingAreDropped(t *testing.T) {
 	rest(t, w)
 	if n := len(w.status.Records); n != 0 {
 		t.Errorf("%d records of replicas that have trained for ten minutes: %+v", n, w.status.Records)
+	}
+}
+
+func TestHowNodesAreAvoided(t *testing.T) {
+	now := epoch
+	node := func(name string, changes ...func(*AvoidedNode)) AvoidedNode {
+		n := AvoidedNode{Node: name, Until: now.Add(time.Hour), Strikes: 1}
+		for _, change := range changes {
+			change(&n)
+		}
+		return n
+	}
+	over := func(n *AvoidedNode) { n.Until = now }
+	accepted := func(n *AvoidedNode) { n.OnlyPreferred = true }
+	for _, row := range []struct {
+		sentence string
+		mode     AvoidNodes
+		workers  int32
+		nodes    []AvoidedNode
+		want     Avoidance
+	}{
+		{"others are preferred", AvoidPrefer, 3, []AvoidedNode{node("b"), node("a")}, Avoidance{Prefer: []string{"a", "b"}}},
+		{"not for ever", AvoidRequire, 3, []AvoidedNode{node("a", over)}, Avoidance{}},
+		{"one may always be forbidden", AvoidRequire, 0, []AvoidedNode{node("a")}, Avoidance{Require: []string{"a"}}},
+		{"two are too many for four replicas", AvoidRequire, 3, []AvoidedNode{node("b"), node("a")}, Avoidance{Prefer: []string{"a", "b"}}},
+		{"two may be forbidden to twenty replicas", AvoidRequire, 19, []AvoidedNode{node("b"), node("a")}, Avoidance{Require: []string{"a", "b"}}},
+		{"not where the job could not be placed", AvoidRequire, 3, []AvoidedNode{node("b", accepted), node("a")}, Avoidance{Prefer: []string{"b"}, Require: []string{"a"}}},
+	} {
+		t.Run(row.sentence, func(t *testing.T) {
+			j, s := demo(row.workers, func(j *Job) { j.AvoidNodes = row.mode }), Status{AvoidNodes: row.nodes}
+			if got := s.Avoided(j, now); !reflect.DeepEqual(got, row.want) {
+				t.Errorf("avoids %+v, want %+v", got, row.want)
+			}
+		})
+	}
+}
+
+// A pod that requires other nodes finds none. After five minutes it is created again, and only prefers them. A pod that has found a node
+// meanwhile, which the cache does not show yet, stays.
+func TestAPodThatFindsNoOtherNodeAcceptsThoseAvoided(t *testing.T) {
+	for _, placed := range []bool{false, true} {
+		w := started(t, demo(1, func(j *Job) { j.AvoidNodes = AvoidRequire }))
+		w.status.AvoidNodes = []AvoidedNode{{Node: "n2", Until: epoch.Add(time.Hour), Strikes: 1}}
+		w.newVersion()
+		waiting := w.newPod(Replica{"Worker", 0}, 0, "j1")
+		waiting.Annotations = map[string]string{AnnotationRequiresOtherNodes: "true"}
+		w.pods[waiting.Name] = waiting
+		w.status.Roles[1].Started = nil
+		w.changed()
+		rest(t, w)
+		if d := decide(w); len(d.DeletePods) > 0 || !d.RequeueAt.Equal(epoch.Add(otherNodesWait)) {
+			t.Fatalf("deletes %v before five minutes have passed, looks again at %s", d.DeletePods, d.RequeueAt)
+		}
+		w.now = w.now.Add(otherNodesWait)
+		lag := 0
+		if placed {
+			waiting.Spec.NodeName = "n3"
+			w.changed()
+			lag = 1
+		}
+		d, _ := w.reconcile(chaos{lag: lag})
+		if deleted := len(d.DeletePods) == 1; deleted == placed || w.status.AvoidNodes[0].OnlyPreferred == placed {
+			t.Errorf("placed %v: deletes %+v, avoids %+v", placed, d.DeletePods, w.status.AvoidNodes)
+		}
 	}
 }

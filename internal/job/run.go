@@ -15,6 +15,7 @@ func (p *pass) run() {
 			p.deletePod(r.pod, "it is replaced")
 		}
 	}
+	p.acceptAvoided()
 	if p.keepChildren() {
 		p.createPods()
 	}

@@ -233,7 +233,11 @@ func (w *world) carryOut(o Observed, d Decision, version int, c chaos, call func
 	}
 	ok := true
 	for _, del := range d.DeletePods {
-		ok = call(func() { w.deletePod(del.Pod.Name, del.Pod.UID, del.Force) }) && ok
+		ok = call(func() {
+			if now := w.pods[del.Pod.Name]; !del.Unchanged || now != nil && reflect.DeepEqual(now.Status, del.Pod.Status) {
+				w.deletePod(del.Pod.Name, del.Pod.UID, del.Force)
+			}
+		}) && ok
 		w.readOwn(ok)
 		if !ok && !c.noCrash {
 			return false
@@ -354,6 +358,12 @@ func (w *world) newPod(r Replica, attempt int32, owner types.UID) *corev1.Pod {
 	}
 	if w.job.Elastic != nil {
 		pod.Annotations = map[string]string{AnnotationBounds: w.job.Elastic.Bounds()}
+	}
+	if len(w.status.Avoided(w.job, w.now).Require) > 0 {
+		if pod.Annotations == nil {
+			pod.Annotations = map[string]string{}
+		}
+		pod.Annotations[AnnotationRequiresOtherNodes] = "true"
 	}
 	pod.Spec.RestartPolicy = w.job.PodRestartPolicy(r)
 	pod.Spec.Containers = []corev1.Container{{Name: w.job.role(r.Role).Container}}

@@ -202,7 +202,7 @@ func roundTrip(t *testing.T, kind Kind, file string) {
 	want.Roles[0].Started, want.Roles[0].Done = []int32{0, 1, 2, 5, 7, 8}, []int32{3}
 	want.NotBefore, want.Finishing, want.CompletionTime = day, day, day
 	want.Records = []job.Record{{Replica: job.Replica{Role: last, Index: 1}, Pod: "u1", Failures: 2, Handled: true, InARow: 1, NotBefore: day, Lost: true}}
-	want.InARow, want.AvoidNodes = 2, []job.AvoidedNode{{Node: "n1", Until: day, Strikes: 1, Why: "OutOfcpu (Refusal)"}}
+	want.InARow, want.AvoidNodes = 2, []job.AvoidedNode{{Node: "n1", Until: day, Strikes: 1, Why: "OutOfcpu (Refusal)", OnlyPreferred: true}}
 	_, obj := object(t, file)
 	kind.Write(obj, m, want)
 	stored, err := yaml.Marshal(obj)

@@ -35,7 +35,7 @@ const finishWithin = 30 * time.Second
 func SetFromAnnotations(j *job.Job, annotations map[string]string) {
 	j.ScopeOverride = restartScope(annotations)
 	j.AvoidNodes = job.AvoidPrefer
-	if mode := job.AvoidNodes(annotations[kubeflowv1.AnnotationAvoidNodes]); mode == job.AvoidOff {
+	if mode := job.AvoidNodes(annotations[kubeflowv1.AnnotationAvoidNodes]); mode == job.AvoidOff || mode == job.AvoidRequire {
 		j.AvoidNodes = mode
 	}
 	j.Policy.FinishWithin = finishWithin

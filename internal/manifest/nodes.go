@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainyard/trainyard/internal/job"
 )
 
 // silenceTolerated is for how many seconds a pod stays on a node whose kubelet has gone silent, before the control plane deletes
@@ -23,22 +25,51 @@ func tolerateSilence(spec *corev1.PodSpec) {
 	}
 }
 
-// avoidNodes lets the scheduler prefer other nodes to these. A preference never keeps a pod from being placed.
-func avoidNodes(spec *corev1.PodSpec, nodes []string) {
-	if len(nodes) == 0 {
+// Avoid keeps a pod from nodes: the scheduler prefers others, or must take others.
+func Avoid(pod *corev1.Pod, a job.Avoidance) {
+	if len(a.Prefer)+len(a.Require) == 0 {
 		return
 	}
-	if spec.Affinity == nil {
-		spec.Affinity = &corev1.Affinity{}
+	if pod.Spec.Affinity == nil {
+		pod.Spec.Affinity = &corev1.Affinity{}
 	}
-	if spec.Affinity.NodeAffinity == nil {
-		spec.Affinity.NodeAffinity = &corev1.NodeAffinity{}
+	if pod.Spec.Affinity.NodeAffinity == nil {
+		pod.Spec.Affinity.NodeAffinity = &corev1.NodeAffinity{}
 	}
-	affinity := spec.Affinity.NodeAffinity
-	for _, node := range nodes {
-		// A field selector takes one value, so each node is a term of its own.
-		other := corev1.NodeSelectorRequirement{Key: "metadata.name", Operator: corev1.NodeSelectorOpNotIn, Values: []string{node}}
+	affinity := pod.Spec.Affinity.NodeAffinity
+	for _, other := range others(a.Prefer) {
 		affinity.PreferredDuringSchedulingIgnoredDuringExecution = append(affinity.PreferredDuringSchedulingIgnoredDuringExecution,
 			corev1.PreferredSchedulingTerm{Weight: 100, Preference: corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{other}}})
+	}
+	if len(a.Require) > 0 {
+		require(affinity, others(a.Require))
+		if pod.Annotations == nil {
+			pod.Annotations = map[string]string{}
+		}
+		pod.Annotations[job.AnnotationRequiresOtherNodes] = "true"
+	}
+}
+
+// others are requirements for other nodes than these. One that is about a field takes one value, so each node has its own.
+func others(nodes []string) []corev1.NodeSelectorRequirement {
+	var all []corev1.NodeSelectorRequirement
+	for _, node := range nodes {
+		all = append(all, corev1.NodeSelectorRequirement{Key: "metadata.name", Operator: corev1.NodeSelectorOpNotIn, Values: []string{node}})
+	}
+	return all
+}
+
+// require adds requirements to each term: a node must meet one term in whole. A term without requirements is met by no node, and
+// stays so.
+func require(affinity *corev1.NodeAffinity, requirements []corev1.NodeSelectorRequirement) {
+	if affinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		affinity.RequiredDuringSchedulingIgnoredDuringExecution = &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: requirements}}}
+		return
+	}
+	terms := affinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	for i := range terms {
+		if len(terms[i].MatchExpressions)+len(terms[i].MatchFields) > 0 {
+			terms[i].MatchFields = append(terms[i].MatchFields, requirements...)
+		}
 	}
 }

@@ -17,8 +17,8 @@ import (
 const EnvAttempt = "TRAINYARD_ATTEMPT"
 
 // Pod is the pod of a replica in an attempt. Its host name is its own name, and with the job's Service as subdomain it is
-// found as <pod>.<job>: torch recognises the host of its store by that name. The pods of the job also find it as <pod>. The scheduler prefers other nodes to those to avoid.
-func (m *Manifest) Pod(r job.Replica, attempt int32, avoid ...string) *corev1.Pod {
+// found as <pod>.<job>: torch recognises the host of its store by that name. The pods of the job also find it as <pod>.
+func (m *Manifest) Pod(r job.Replica, attempt int32) *corev1.Pod {
 	template := m.Templates[r.Role].DeepCopy()
 	name := m.Job.PodName(r)
 	pod := &corev1.Pod{
@@ -50,7 +50,6 @@ func (m *Manifest) Pod(r job.Replica, attempt int32, avoid ...string) *corev1.Po
 	m.setEnvironment(pod, r, role, attempt)
 	m.searchJob(&pod.Spec)
 	tolerateSilence(&pod.Spec)
-	avoidNodes(&pod.Spec, avoid)
 	return pod
 }
 

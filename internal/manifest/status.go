@@ -41,7 +41,7 @@ func ReadStatus(s *kubeflowv1.JobStatus, roles []job.Role) job.Status {
 		})
 	}
 	for _, n := range s.AvoidNodes {
-		out.AvoidNodes = append(out.AvoidNodes, job.AvoidedNode{Node: n.Node, Until: n.Until.UTC(), Strikes: n.Strikes, Why: n.Why})
+		out.AvoidNodes = append(out.AvoidNodes, job.AvoidedNode{Node: n.Node, Until: n.Until.UTC(), Strikes: n.Strikes, Why: n.Why, OnlyPreferred: n.OnlyPreferred})
 	}
 	for _, r := range s.Records {
 		out.Records = append(out.Records, job.Record{
@@ -85,7 +85,7 @@ func WriteStatus(s job.Status, selector func(role string) string) kubeflowv1.Job
 		})
 	}
 	for _, n := range s.AvoidNodes {
-		out.AvoidNodes = append(out.AvoidNodes, kubeflowv1.AvoidedNode{Node: n.Node, Until: metav1.NewTime(n.Until), Strikes: n.Strikes, Why: n.Why})
+		out.AvoidNodes = append(out.AvoidNodes, kubeflowv1.AvoidedNode{Node: n.Node, Until: metav1.NewTime(n.Until), Strikes: n.Strikes, Why: n.Why, OnlyPreferred: n.OnlyPreferred})
 	}
 	for _, r := range s.Records {
 		out.Records = append(out.Records, kubeflowv1.ReplicaRecord{

@@ -12,7 +12,8 @@ const (
 	// AnnotationFinishWithin on a job is how long Workers that still train may go on when the Master has succeeded: a duration such
 	// as 90s or 5m. Without it 30s.
 	AnnotationFinishWithin = "trainyard.dev/finish-within"
-	// AnnotationAvoidNodes on a job says how pods are kept from nodes that failed it: Prefer (other nodes; the default) or Off.
+	// AnnotationAvoidNodes on a job says how pods are kept from nodes that failed it: Prefer (other nodes; the default),
+	// Require (other nodes, while few are avoided and the pods find a node within five minutes) or Off.
 	AnnotationAvoidNodes = "trainyard.dev/avoid-nodes"
 )
 

@@ -221,6 +221,11 @@ type AvoidedNode struct {
 	// why is how the node failed the job the last time.
 	// +optional
 	Why string `json:"why,omitempty"`
+
+	// onlyPreferred says that pods found no other node for five minutes, so that under avoid-nodes Require other nodes are only
+	// preferred to this one.
+	// +optional
+	OnlyPreferred bool `json:"onlyPreferred,omitempty"`
 }
 
 // ReplicaRecord is what the engine must remember about one replica, so that it counts each of its failures exactly once.
