@@ -52,6 +52,17 @@ func TestImportsGoOneWay(t *testing.T) {
 			except:   []string{module + "internal/job", module + "internal/kinds", module + "internal/manifest", module + "internal/text"},
 		},
 		{
+			sentence: "records can be read without the packages about training, and without a client",
+			packages: "./internal/record",
+			never:    []string{module, "k8s.io/client-go", "sigs.k8s.io/controller-runtime"},
+			except:   []string{module + "internal/record"},
+		},
+		{
+			sentence: "the recorder knows neither the local cluster nor the command line",
+			packages: "./internal/recorder",
+			never:    []string{module + "internal/cluster", module + "internal/cli", module + "internal/procrun", "k8s.io/kubernetes/"},
+		},
+		{
 			sentence: "text imports neither our packages nor Kubernetes",
 			packages: "./internal/text",
 			never:    []string{module, "k8s.io/"},

@@ -1,0 +1,167 @@
+package record
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Query says which entries of a log are wanted. Entries before may come, too: whole parts are left out, not single entries.
+type Query struct {
+	// Tail is how many of the last lines are wanted, 0 for all. Since is the time of the oldest.
+	Tail  int64
+	Since time.Time
+}
+
+// ReadLog emits the entries of a log in their order, and a gap where parts are missing. It ends when emit returns an error, and returns it.
+// It has one file open at a time, because a reader may want many logs at once.
+func (s *Store) ReadLog(namespace string, uid types.UID, l Log, q Query, emit func(Entry) error) error {
+	dir := filepath.Join(s.jobDir(namespace, uid), l.path())
+	all, err := findParts(dir)
+	if err != nil {
+		return fmt.Errorf("reading the log in %s: %w", dir, err)
+	}
+	chosen := wanted(all, q)
+	next := int64(0) // how many lines come before the next part
+	if len(chosen) < len(all) {
+		next = chosen[0].index.Line
+	}
+	for _, p := range chosen {
+		if p.index.Line > next {
+			if err := emit(missing(p.index, p.index.Line-next)); err != nil {
+				return err
+			}
+		}
+		if err := p.emit(emit); err != nil {
+			return err
+		}
+		next = p.index.Line + p.index.Lines
+	}
+	return nil
+}
+
+// missing is the gap before a part, if the parts before it were removed to limit the size.
+func missing(x Index, lines int64) Entry {
+	return Entry{Time: x.First, Stream: gapStream, Text: fmt.Appendf(nil, "%d lines were not kept, because the log is too long", lines)}
+}
+
+// wanted leaves out the parts at the beginning that a query does not want. The last part is always wanted.
+func wanted(all []*foundPart, q Query) []*foundPart {
+	if len(all) == 0 {
+		return nil
+	}
+	first := len(all) - 1
+	lines := all[first].index.Lines
+	for first > 0 && (q.Tail == 0 || lines < q.Tail) && !all[first-1].index.Last.Before(q.Since) {
+		first--
+		lines += all[first].index.Lines
+	}
+	return all[first:]
+}
+
+// foundPart is a part with its index. One that is damaged has none: the machine may have stopped before its disk had it.
+type foundPart struct {
+	name    string
+	index   Index
+	damaged bool
+	// growing is the content of a part that is not sealed.
+	growing []byte
+}
+
+// findParts reads the indexes of all parts, and the part that grows as far as it is written.
+func findParts(dir string) ([]*foundPart, error) {
+	list, err := parts(dir)
+	if err != nil {
+		return nil, err
+	}
+	var all []*foundPart
+	for _, p := range list {
+		found, err := findPart(dir, p)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it was removed to limit the size
+		}
+		if err != nil {
+			return nil, err
+		}
+		if found.index.Bytes == 0 && !found.damaged {
+			continue
+		}
+		if n := len(all); n > 0 && (found.growing != nil || found.damaged) { // it does not say its place
+			before := all[n-1].index
+			found.index.Line = before.Line + before.Lines
+			found.index.First, found.index.Last = cmp.Or(found.index.First, before.Last), cmp.Or(found.index.Last, before.Last)
+		}
+		all = append(all, found)
+	}
+	return all, nil
+}
+
+func findPart(dir string, p part) (*foundPart, error) {
+	found := &foundPart{name: filepath.Join(dir, p.name())}
+	if !p.sealed {
+		content, err := os.ReadFile(found.name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return findPart(dir, part{p.number, true}) // it has just been sealed
+		}
+		found.growing = wholeLines(content)
+		found.index.add(found.growing)
+		return found, err
+	}
+	file, err := os.Open(found.name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	found.damaged = true
+	if content, err := gzip.NewReader(bufio.NewReaderSize(file, 512)); err == nil {
+		found.damaged = json.Unmarshal([]byte(content.Comment), &found.index) != nil
+	}
+	return found, nil
+}
+
+// emit emits the entries of the part, and a gap for what cannot be read.
+func (p *foundPart) emit(emit func(Entry) error) error {
+	gap := func(cause string) error {
+		return emit(Entry{Time: p.index.Last, Stream: gapStream, Text: []byte(cause)})
+	}
+	const damaged = "a part of the log is damaged on disk"
+	var content io.Reader = bytes.NewReader(p.growing)
+	if p.growing == nil {
+		file, err := os.Open(p.name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return gap(fmt.Sprintf("%d lines were not kept, because the log is too long", p.index.Lines))
+		}
+		if err != nil {
+			return err
+		}
+		defer file.Close() //nolint:errcheck // it was only read
+		if content, err = gzip.NewReader(bufio.NewReader(file)); err != nil || p.damaged {
+			return gap(damaged)
+		}
+	}
+	for lines := bufio.NewReaderSize(content, 64<<10); ; {
+		line, err := lines.ReadBytes('\n')
+		if e, ok := ParseEntry(bytes.TrimSuffix(line, []byte{'\n'})); ok {
+			if err := emit(e); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return gap(damaged)
+		}
+	}
+}
