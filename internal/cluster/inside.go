@@ -22,11 +22,24 @@ import (
 	"github.com/trainyard/trainyard/internal/procrun"
 )
 
-// Addon is something more that runs in the cluster's process, once the API server answers. Its Run returns when ctx ends; the
-// cluster is ready when it has called ready, once.
+// Addon is something more that runs in the cluster's process, once the API server answers. Its Run returns when ctx ends.
 type Addon struct {
 	Name string
-	Run  func(ctx context.Context, admin *rest.Config, ready func()) error
+	Run  func(ctx context.Context, inside Inside) error
+}
+
+// Inside is what the cluster gives to an addon.
+type Inside struct {
+	// Admin is an administrator's access to the API server.
+	Admin *rest.Config
+	// Ready must be called once: the cluster is ready when all addons are.
+	Ready func()
+	// DataDir is where the cluster keeps everything.
+	DataDir string
+	// LogDir is kubelet's directory of logs on a node.
+	LogDir func(node string) string
+	// OnStop has a function called when the cluster stops: all containers have ended, and the process ends when the function returns.
+	OnStop func(func())
 }
 
 // processName is the name (argv[0]) under which the executable is a cluster's process.
@@ -99,6 +112,9 @@ type process struct {
 	gpus    []string // the machine's
 	notes   []string
 	failed  chan error // why a part has ended that must not
+
+	stopping sync.Mutex // guards what follows
+	onStop   []func()
 }
 
 // run starts the parts, says when they are ready, and stops them when ctx ends.
@@ -139,6 +155,11 @@ func (c *process) run(ctx context.Context) error {
 	pods.Go(func() { c.stopNodes(context.Background()) })
 	pods.Go(func() { err = errors.Join(err, closeRuntime(c.runtime, c.reportStopping)) })
 	pods.Wait()
+	c.stopping.Lock()
+	defer c.stopping.Unlock()
+	for _, stop := range c.onStop {
+		stop()
+	}
 	return err
 }
 

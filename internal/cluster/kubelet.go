@@ -59,6 +59,9 @@ type node struct {
 	machine  machine
 }
 
+// logsPath is the directory of the pods' logs in kubelet's own folder.
+func logsPath(kubelet string) string { return filepath.Join(kubelet, "logs") }
+
 func (n *node) ip() net.IP { return n.address().AsSlice() }
 
 const (
@@ -126,7 +129,7 @@ func (n *node) config() (*kubeletconfig.KubeletConfiguration, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configuring kubelet: %w", err)
 	}
-	logs := filepath.Join(n.dir, "logs")
+	logs := logsPath(n.dir)
 	kubelet.ContainerLogsDir = filepath.Join(n.dir, "containers") // else it makes links in the machine's /var/log
 	for _, dir := range []string{logs, kubelet.ContainerLogsDir} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -67,6 +67,14 @@ func (s nodeSpec) dir(dataDir string) string {
 	return filepath.Join(furtherNodesPath(dataDir), s.Name)
 }
 
+// kubeletPath is the folder of a node's kubelet.
+func kubeletPath(dataDir, node string) string {
+	if node == firstNode {
+		return filepath.Join(dataDir, "kubelet")
+	}
+	return filepath.Join(furtherNodesPath(dataDir), node, "kubelet")
+}
+
 // furtherNodesPath is the folder of the nodes besides the first.
 func furtherNodesPath(dataDir string) string { return filepath.Join(dataDir, "nodes") }
 

@@ -66,7 +66,16 @@ func (c *process) keep(ctx context.Context, name string, run func() error) {
 // startAddon returns when what the addon brings can be used.
 func (c *process) startAddon(ctx context.Context, addon Addon, admin *rest.Config) error {
 	ready := make(chan struct{})
-	c.keep(ctx, addon.Name, func() error { return addon.Run(ctx, rest.CopyConfig(admin), func() { close(ready) }) })
+	inside := Inside{
+		Admin: rest.CopyConfig(admin), Ready: func() { close(ready) }, DataDir: c.options.DataDir,
+		LogDir: func(node string) string { return logsPath(kubeletPath(c.options.DataDir, node)) },
+		OnStop: func(stop func()) {
+			c.stopping.Lock()
+			defer c.stopping.Unlock()
+			c.onStop = append(c.onStop, stop)
+		},
+	}
+	c.keep(ctx, addon.Name, func() error { return addon.Run(ctx, inside) })
 	select {
 	case <-ready:
 		return nil

@@ -1,5 +1,5 @@
-// Package localoperator runs the operator inside the local cluster's process. It installs the definitions itself, so that a
-// cluster needs nothing but this to run training jobs.
+// Package localoperator runs the operator and the recorder of jobs inside the local cluster's process. It installs the definitions itself,
+// so that a cluster needs nothing but this to run training jobs.
 package localoperator
 
 import (
@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/trainyard/trainyard/internal/cluster"
 	"github.com/trainyard/trainyard/internal/controller"
 	"github.com/trainyard/trainyard/internal/definition"
 )
@@ -20,10 +21,11 @@ import (
 // workers is how many jobs of a kind are reconciled at the same time.
 const workers = 4
 
-// Run installs the definitions and the shipped runtimes, and runs jobs until ctx ends. It calls ready when jobs can be created.
-func Run(ctx context.Context, config *rest.Config, ready func()) error {
+// Run installs the definitions and the shipped runtimes, and runs and records jobs until ctx ends. The cluster is ready when jobs can be
+// created.
+func Run(ctx context.Context, inside cluster.Inside) error {
 	ctrl.SetLogger(klog.Background())
-	config = rest.CopyConfig(config)
+	config := rest.CopyConfig(inside.Admin)
 	config.QPS, config.UserAgent = -1, "trainyard-operator"
 	scheme, err := controller.Scheme()
 	if err != nil {
@@ -32,7 +34,7 @@ func Run(ctx context.Context, config *rest.Config, ready func()) error {
 	if err := definition.Install(ctx, config, scheme); err != nil {
 		return err
 	}
-	ready()
+	inside.Ready()
 	caches, err := controller.Cache("")
 	if err != nil {
 		return err
@@ -50,6 +52,9 @@ func Run(ctx context.Context, config *rest.Config, ready func()) error {
 	err = mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return InstallRuntimes(ctx, config) }))
 	if err != nil {
 		return fmt.Errorf("starting the operator: %w", err)
+	}
+	if err := recordJobs(ctx, mgr, inside); err != nil {
+		return err
 	}
 	return mgr.Start(ctx)
 }

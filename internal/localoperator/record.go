@@ -1,0 +1,28 @@
+package localoperator
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/trainyard/trainyard/internal/cluster"
+	"github.com/trainyard/trainyard/internal/record"
+	"github.com/trainyard/trainyard/internal/recorder"
+)
+
+// recordJobs records all jobs with the caches of the operator. What containers wrote last is recorded when they have ended. If the records
+// cannot be read, jobs run without them.
+func recordJobs(ctx context.Context, mgr ctrl.Manager, inside cluster.Inside) error {
+	r, err := recorder.New(record.Of(inside.DataDir), inside.LogDir)
+	if err != nil {
+		klog.ErrorS(err, "Jobs are not recorded")
+		return nil
+	}
+	if err := r.Watch(ctx, mgr.GetCache()); err != nil {
+		return fmt.Errorf("starting to record jobs: %w", err)
+	}
+	inside.OnStop(r.Drain)
+	return mgr.Add(r)
+}

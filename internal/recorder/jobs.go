@@ -1,0 +1,298 @@
+package recorder
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/trainyard/trainyard/internal/kinds"
+	"github.com/trainyard/trainyard/internal/manifest"
+	"github.com/trainyard/trainyard/internal/record"
+	"github.com/trainyard/trainyard/internal/story"
+)
+
+// settledJob is a job that is over, whose record is complete.
+type settledJob struct {
+	record.Summary
+	// seen says that this process has seen the job as it is in the record.
+	seen bool
+}
+
+// maxEarly is how many events are kept that are about pods which were not seen yet.
+const maxEarly = 1000
+
+// job is a job that is being recorded.
+type job struct {
+	namespace string
+	uid       types.UID
+	// summary and attempts are taken from the object when it is seen. The object is nil until then.
+	summary  record.Summary
+	attempts map[int32]record.Attempt
+	object   json.RawMessage
+	pods     map[types.UID]*record.Pod
+	events   map[types.UID]corev1.Event
+	dirty    bool
+	// seen says that this process has seen the job.
+	seen bool
+	// listed is the summary that the index has.
+	listed record.Summary
+}
+
+func newJob(namespace string, uid types.UID) *job {
+	return &job{
+		namespace: namespace, uid: uid, attempts: map[int32]record.Attempt{}, pods: map[types.UID]*record.Pod{}, events: map[types.UID]corev1.Event{},
+	}
+}
+
+// resume continues a record. Logs that were being read are opened at once, before kubelet removes them.
+func (r *Recorder) resume(old *record.Record) *job {
+	j := newJob(old.Summary.Namespace, old.Summary.UID)
+	j.summary, j.listed, j.object = old.Summary, old.Summary, old.Object
+	for _, a := range old.Attempts {
+		j.attempts[a.Number] = a
+	}
+	for _, p := range old.Pods {
+		pod := p
+		j.pods[p.Pod.UID] = &pod
+		r.owners[p.Pod.UID] = j.uid
+		if !p.Complete {
+			r.logs.watch(j.uid, &pod.Pod, !p.Gone.IsZero())
+		}
+	}
+	for _, e := range old.Events {
+		j.events[e.UID] = e
+	}
+	r.jobs[j.uid] = j
+	delete(r.settled, j.uid)
+	return j
+}
+
+// find is a job that is being recorded. One that has a record is continued.
+func (r *Recorder) find(namespace string, uid types.UID) *job {
+	if j := r.jobs[uid]; j != nil {
+		return j
+	}
+	if old, err := r.store.Load(namespace, uid); err == nil {
+		return r.resume(old)
+	}
+	j := newJob(namespace, uid)
+	r.jobs[uid] = j
+	return j
+}
+
+// jobChanged takes a job as it is now.
+func (r *Recorder) jobChanged(kind kinds.Kind, o manifest.Object, gone bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	settled, ok := r.settled[o.GetUID()]
+	if ok && settled.Version == o.GetResourceVersion() && !gone {
+		settled.seen = true
+		return
+	}
+	m := kind.Read(o)
+	if ended := m.Status.CompletionTime; r.jobs[o.GetUID()] == nil && !ok && !ended.IsZero() && time.Since(ended) > r.store.Limits.Age {
+		return // its record was removed because of its age
+	}
+	j := r.find(o.GetNamespace(), o.GetUID())
+	j.seen = true
+	if err := j.observe(kind, o, m, gone); err != nil {
+		r.report(err)
+	}
+}
+
+// observe takes over what is recorded of a job's object.
+func (j *job) observe(kind kinds.Kind, o manifest.Object, m *manifest.Manifest, gone bool) error {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err != nil {
+		return fmt.Errorf("recording job %s: %w", o.GetName(), err)
+	}
+	content["apiVersion"], content["kind"] = kind.GroupVersion().String(), kind.Name()
+	record.Mask(content)
+	if j.object, err = json.Marshal(content); err != nil {
+		return fmt.Errorf("recording job %s: %w", o.GetName(), err)
+	}
+	now := time.Now()
+	s := story.Story{Job: m.Job, Status: m.Status, Created: o.GetCreationTimestamp().Time, Now: now}
+	deleted, unseen := j.summary.Deleted, j.summary.Unseen
+	if gone && deleted.IsZero() {
+		deleted = now
+	}
+	state := s.State()
+	if m.Job.Deleting && m.Status.Finished() { // how it ended matters more
+		s.Job.Deleting = false
+		state = s.State()
+	}
+	j.summary = record.Summary{
+		Namespace: j.namespace, UID: j.uid, Kind: kind.Name(), Name: o.GetName(), Created: s.Created, Started: m.Status.StartTime, Ended: m.Status.CompletionTime,
+		State: state, Message: s.Message(), Attempts: s.Attempt(), Retries: m.Status.Retries, Disruptions: m.Status.Disruptions,
+		Deleted: deleted, Unseen: unseen, Version: o.GetResourceVersion(), Replicas: replicas(m),
+	}
+	for _, a := range m.Status.Attempts {
+		j.attempts[a.Number] = record.Attempt{Number: a.Number, Start: a.Start, End: a.End, Reason: a.Reason, Message: a.Message}
+	}
+	j.dirty = true
+	return nil
+}
+
+func replicas(m *manifest.Manifest) (n int32) {
+	for _, role := range m.Job.Roles {
+		n += m.Job.Size(role)
+	}
+	return n
+}
+
+// podChanged takes a pod as it is now.
+func (r *Recorder) podChanged(pod *corev1.Pod, gone bool) {
+	owner := metav1.GetControllerOf(pod)
+	if owner == nil || !slices.ContainsFunc(kinds.All, func(k kinds.Adapter) bool { return k.Name() == owner.Kind }) {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, ok := r.settled[owner.UID]; ok && !gone {
+		return
+	}
+	r.present[pod.UID] = !gone
+	j := r.find(pod.Namespace, owner.UID)
+	p := j.pods[pod.UID]
+	if p == nil {
+		p = &record.Pod{}
+		j.pods[pod.UID] = p
+		r.owners[pod.UID] = j.uid
+	}
+	if p.Pod.ResourceVersion == pod.ResourceVersion && !gone {
+		return // it is the one of the record
+	}
+	p.Pod = *pod.DeepCopy()
+	if gone && p.Gone.IsZero() {
+		p.Gone = time.Now()
+	}
+	j.dirty = true
+	if !p.Complete {
+		r.logs.watch(j.uid, &p.Pod, gone)
+	}
+	r.takeEarly()
+}
+
+// eventHappened takes an event if it is about a job, one of its pods or its autoscaler.
+func (r *Recorder) eventHappened(e *corev1.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.take(e) && e.InvolvedObject.Kind == "Pod" {
+		r.early = append(r.early, e)
+		r.early = r.early[max(0, len(r.early)-maxEarly):]
+	}
+}
+
+// takeEarly takes the events about pods that were not known when the events came.
+func (r *Recorder) takeEarly() { r.early = slices.DeleteFunc(r.early, r.take) }
+
+func (r *Recorder) take(e *corev1.Event) bool {
+	j := r.jobs[e.InvolvedObject.UID]
+	if owner, ok := r.owners[e.InvolvedObject.UID]; ok && j == nil {
+		j = r.jobs[owner]
+	}
+	if e.InvolvedObject.Kind == "HorizontalPodAutoscaler" {
+		for _, candidate := range r.jobs {
+			if candidate.namespace == e.InvolvedObject.Namespace && candidate.summary.Name == e.InvolvedObject.Name && candidate.summary.Deleted.IsZero() {
+				j = candidate
+			}
+		}
+	}
+	if j == nil {
+		return false
+	}
+	if known, ok := j.events[e.UID]; !ok || known.ResourceVersion != e.ResourceVersion {
+		j.events[e.UID] = *e.DeepCopy()
+		j.dirty = true
+	}
+	return true
+}
+
+// markUnseen notices what was deleted while nothing was recorded: jobs and pods of the records that the caches do not have.
+func (r *Recorder) markUnseen(now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, j := range r.jobs {
+		if !j.seen && j.object != nil && j.summary.Deleted.IsZero() {
+			j.summary.Deleted, j.summary.Unseen, j.dirty = now, true, true
+		}
+		for uid, p := range j.pods {
+			if !r.present[uid] && p.Gone.IsZero() {
+				p.Gone, j.dirty = now, true
+				r.report(r.logs.lose(j.uid, &p.Pod, now))
+			}
+		}
+	}
+	for _, s := range r.settled {
+		if !s.seen {
+			j := r.find(s.Namespace, s.UID)
+			j.summary.Deleted, j.summary.Unseen, j.dirty = now, true, true
+		}
+	}
+}
+
+// save writes the records that have changed, and forgets the jobs that are settled.
+func (r *Recorder) save(now time.Time) (failed error) {
+	for uid, j := range r.jobs {
+		if r.logs.settle(j, now) {
+			j.dirty = true
+		}
+		if j.object == nil || !j.dirty {
+			continue
+		}
+		if err := r.store.Save(j.record(now)); err != nil {
+			failed = err
+			continue
+		}
+		if j.listed != j.summary {
+			if err := r.store.List(j.summary); err != nil {
+				failed = err
+				continue
+			}
+			j.listed = j.summary
+		}
+		j.dirty = false
+		if j.summary.Over() && j.summary.Complete && !j.summary.Deleted.IsZero() {
+			r.forget(uid, j)
+		}
+	}
+	return failed
+}
+
+func (r *Recorder) forget(uid types.UID, j *job) {
+	delete(r.jobs, uid)
+	for pod := range j.pods {
+		delete(r.owners, pod)
+		delete(r.present, pod)
+	}
+}
+
+func (j *job) record(now time.Time) *record.Record {
+	out := &record.Record{Summary: j.summary, Updated: now, Object: j.object}
+	for _, a := range j.attempts {
+		out.Attempts = append(out.Attempts, a)
+	}
+	slices.SortFunc(out.Attempts, func(a, b record.Attempt) int { return cmp.Compare(a.Number, b.Number) })
+	for _, p := range j.pods {
+		out.Pods = append(out.Pods, *p)
+	}
+	slices.SortFunc(out.Pods, func(a, b record.Pod) int {
+		return cmp.Or(a.Pod.CreationTimestamp.Compare(b.Pod.CreationTimestamp.Time), strings.Compare(a.Pod.Name, b.Pod.Name))
+	})
+	for _, e := range j.events {
+		out.Events = append(out.Events, e)
+	}
+	slices.SortFunc(out.Events, func(a, b corev1.Event) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(string(a.UID), string(b.UID)))
+	})
+	return out
+}

@@ -1,0 +1,201 @@
+// Package recorder writes what happens to jobs into a store of package record. It takes jobs, pods and events from the caches of the
+// operator's manager, so it costs the API server only a watch of events. It takes logs from kubelet's files.
+//
+// A record is written a moment after a change, and as a whole. After a crash, a recorder continues with the records and logs that it finds:
+// entries of a log are known by their times. What happened meanwhile and cannot be found any more is a gap with its cause.
+package recorder
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainyard/trainyard/internal/kinds"
+	"github.com/trainyard/trainyard/internal/manifest"
+	"github.com/trainyard/trainyard/internal/record"
+)
+
+const (
+	// readInterval is how often logs are read, saveInterval how often records are written that have changed.
+	readInterval = 200 * time.Millisecond
+	saveInterval = time.Second
+	// pruneInterval is how often old records are removed.
+	pruneInterval = time.Hour
+)
+
+// Recorder records the jobs of a cluster.
+type Recorder struct {
+	store *record.Store
+	// logDir is kubelet's directory of logs on a node.
+	logDir func(node string) string
+	// synced say that everything which the caches have at first was seen.
+	synced []toolscache.InformerSynced
+
+	mu sync.Mutex // guards what follows
+	// jobs are those whose records may still change; settled are those that need nothing as long as they stay as they are.
+	jobs    map[types.UID]*job
+	settled map[types.UID]*settledJob
+	// owners are the jobs of pods, by the pods' UIDs; present says which pods the API server has; early are events about pods that were
+	// not seen yet.
+	owners  map[types.UID]types.UID
+	present map[types.UID]bool
+	early   []*corev1.Event
+
+	logs    *logs
+	problem string // the last error that was logged
+	saved   time.Time
+	pruned  time.Time
+}
+
+// New makes a recorder that continues what is in the store.
+func New(store *record.Store, logDir func(node string) string) (*Recorder, error) {
+	r := &Recorder{
+		store: store, logDir: logDir, jobs: map[types.UID]*job{}, settled: map[types.UID]*settledJob{}, owners: map[types.UID]types.UID{}, present: map[types.UID]bool{},
+		logs: newLogs(store, logDir),
+	}
+	summaries, err := store.Summaries()
+	if err != nil {
+		return nil, err
+	}
+	for _, summary := range summaries {
+		if !summary.Deleted.IsZero() {
+			continue
+		}
+		if summary.Over() && summary.Complete {
+			r.settled[summary.UID] = &settledJob{Summary: summary}
+			continue
+		}
+		if old, err := store.Load(summary.Namespace, summary.UID); err == nil {
+			r.resume(old)
+		}
+	}
+	return r, nil
+}
+
+// Watch lets the recorder learn of all jobs, their pods and events. The caches may not have started yet.
+func (r *Recorder) Watch(ctx context.Context, caches cache.Cache) error {
+	watch := func(example client.Object, handler toolscache.ResourceEventHandlerDetailedFuncs) error {
+		informer, err := caches.GetInformer(ctx, example, cache.BlockUntilSynced(false))
+		if err != nil {
+			return err
+		}
+		registered, err := informer.AddEventHandler(handler)
+		if err == nil {
+			r.synced = append(r.synced, registered.HasSynced)
+		}
+		return err
+	}
+	for _, kind := range kinds.All {
+		if err := watch(kind.New(), handler(func(o manifest.Object, gone bool) { r.jobChanged(kind, o, gone) })); err != nil {
+			return err
+		}
+	}
+	if err := watch(&corev1.Pod{}, handler(r.podChanged)); err != nil {
+		return err
+	}
+	return watch(&corev1.Event{}, handler(func(e *corev1.Event, gone bool) {
+		if !gone {
+			r.eventHappened(e)
+		}
+	}))
+}
+
+// handler calls changed for every object of an informer when it appears, changes and goes.
+func handler[O any](changed func(object O, gone bool)) toolscache.ResourceEventHandlerDetailedFuncs {
+	call := func(object any, gone bool) {
+		if last, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
+			object = last.Obj
+		}
+		if o, ok := object.(O); ok {
+			changed(o, gone)
+		}
+	}
+	return toolscache.ResourceEventHandlerDetailedFuncs{
+		AddFunc:    func(object any, _ bool) { call(object, false) },
+		UpdateFunc: func(_, object any) { call(object, false) },
+		DeleteFunc: func(object any) { call(object, true) },
+	}
+}
+
+// Start records until ctx ends.
+func (r *Recorder) Start(ctx context.Context) error {
+	if toolscache.WaitForCacheSync(ctx.Done(), r.synced...) {
+		r.markUnseen(time.Now())
+	}
+	tick := time.NewTicker(readInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case now := <-tick.C:
+			r.step(now)
+		}
+	}
+}
+
+// step reads logs and, if it is time, writes records and removes old ones.
+func (r *Recorder) step(now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	err := r.logs.read(now)
+	if now.Sub(r.saved) >= saveInterval {
+		r.saved = now
+		if saveErr := r.save(now); err == nil {
+			err = saveErr
+		}
+	}
+	if now.Sub(r.pruned) >= pruneInterval && !r.pruned.IsZero() {
+		r.prune(now)
+	}
+	if r.pruned.IsZero() {
+		r.pruned = now.Add(time.Minute - pruneInterval) // not while the cluster starts
+	}
+	r.report(err)
+}
+
+// Drain records what is still to be read. It is called when all containers have ended, before the process does.
+func (r *Recorder) Drain() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	err := r.logs.drain(now)
+	if saveErr := r.save(now); err == nil {
+		err = saveErr
+	}
+	if r.store.PruneDue(now) {
+		r.prune(now)
+	}
+	r.report(err)
+}
+
+func (r *Recorder) prune(now time.Time) {
+	r.pruned = now
+	done, err := r.store.Prune(r.store.Limits, now)
+	if err != nil {
+		klog.ErrorS(err, "Old records of jobs are not removed")
+	} else if done.Jobs > 0 {
+		klog.InfoS("Old records of jobs are removed", "jobs", done.Jobs, "bytes", done.Bytes)
+	}
+}
+
+// report logs an error once, until there is another or none.
+func (r *Recorder) report(err error) {
+	problem := ""
+	if err != nil {
+		problem = err.Error()
+	}
+	if problem != r.problem && err != nil {
+		klog.ErrorS(err, "Recording of jobs fails and is retried")
+	} else if problem != r.problem {
+		klog.InfoS("Recording of jobs works again")
+	}
+	r.problem = problem
+}

@@ -1,0 +1,321 @@
+package recorder
+
+import (
+	"fmt"
+	"math/rand"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
+	"github.com/trainyard/trainyard/api/naming"
+	"github.com/trainyard/trainyard/internal/kinds/pytorch"
+	"github.com/trainyard/trainyard/internal/record"
+)
+
+var day = time.Date(2026, 11, 15, 8, 0, 0, 0, time.UTC)
+
+// site is a machine with kubelet's log directory and a store. The clock is the test's.
+type site struct {
+	*testing.T
+	dir   string
+	store *record.Store
+	r     *Recorder
+	now   time.Time
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	s := &site{T: t, dir: t.TempDir(), now: day}
+	s.store = record.Open(filepath.Join(s.dir, "record"))
+	s.restart()
+	return s
+}
+
+// restart begins with a new process: all that the old one had in memory is lost.
+func (s *site) restart() {
+	s.Helper()
+	r, err := New(record.Open(s.store.Dir()), func(string) string { return filepath.Join(s.dir, "logs") })
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.r = r
+}
+
+func (s *site) step(d time.Duration) {
+	s.Helper()
+	s.now = s.now.Add(d)
+	s.r.step(s.now)
+	if s.r.problem != "" {
+		s.Fatal(s.r.problem)
+	}
+}
+
+// sees lets the recorder see the job and its pod.
+func (s *site) sees(pod *corev1.Pod) {
+	s.r.jobChanged(pytorch.Kind, demo(func(*kubeflowv1.PyTorchJob) {}), false)
+	s.r.podChanged(pod, false)
+}
+
+func demo(change func(*kubeflowv1.PyTorchJob)) *kubeflowv1.PyTorchJob {
+	j := &kubeflowv1.PyTorchJob{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "demo", UID: "j1", ResourceVersion: "1", CreationTimestamp: metav1.NewTime(day)}}
+	template := corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "pytorch", Env: []corev1.EnvVar{{Name: "HF_TOKEN", Value: "abc"}}}}}}
+	j.Spec.PyTorchReplicaSpecs = map[kubeflowv1.ReplicaType]*kubeflowv1.ReplicaSpec{"Worker": {Template: template}}
+	change(j)
+	return j
+}
+
+// workerPod is the pod of a worker in a phase.
+func workerPod(version string, phase corev1.PodPhase) *corev1.Pod {
+	yes := true
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default", Name: "demo-worker-0", UID: "p1", ResourceVersion: version, CreationTimestamp: metav1.NewTime(day),
+			Labels:          map[string]string{naming.LabelReplicaType: "worker", naming.LabelReplicaIndex: "0", naming.LabelAttempt: "0"},
+			OwnerReferences: []metav1.OwnerReference{{Kind: "PyTorchJob", Name: "demo", UID: "j1", Controller: &yes}},
+		},
+		Spec: corev1.PodSpec{NodeName: "trainyard", Containers: []corev1.Container{{Name: "pytorch"}}},
+		Status: corev1.PodStatus{Phase: phase, ContainerStatuses: []corev1.ContainerStatus{
+			{Name: "pytorch", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}},
+		}},
+	}
+}
+
+// container is a container that writes lines into its log.
+type container struct {
+	path             string
+	written, rotated int
+}
+
+func (s *site) container() *container {
+	c := &container{path: filepath.Join(s.dir, "logs", "default_demo-worker-0_p1", "pytorch", "0.log")}
+	if err := os.MkdirAll(filepath.Dir(c.path), 0o700); err != nil {
+		s.Fatal(err)
+	}
+	s.writes(c, 0)
+	return c
+}
+
+func (s *site) writes(c *container, lines int) {
+	s.Helper()
+	file, err := os.OpenFile(c.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		s.Fatal(err)
+	}
+	for range lines {
+		fmt.Fprintf(file, "%s stdout F line %d\n", day.Add(time.Duration(c.written)*time.Millisecond).Format(time.RFC3339Nano), c.written)
+		c.written++
+	}
+	if err := file.Close(); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// rotate moves the log away as kubelet does, and removes the oldest if there are too many.
+func (s *site) rotate(c *container, keep int) {
+	c.rotated++
+	if err := os.Rename(c.path, fmt.Sprintf("%s.%010d", c.path, c.rotated)); err != nil {
+		s.Fatal(err)
+	}
+	s.writes(c, 0)
+	old, _ := filepath.Glob(c.path + ".*")
+	for _, name := range old[:max(0, len(old)-keep)] {
+		_ = os.Remove(name)
+	}
+}
+
+// recorded is what the store has of the log.
+func (s *site) recorded() (lines []string) {
+	s.Helper()
+	logs, err := s.store.Logs("default", "j1")
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, l := range logs {
+		err := s.store.ReadLog("default", "j1", l, record.Query{}, func(e record.Entry) error {
+			lines = append(lines, string(e.Text))
+			return nil
+		})
+		if err != nil {
+			s.Fatal(err)
+		}
+	}
+	return lines
+}
+
+// TestEveryLineIsRecordedOnce lets the recorder be killed at any moment, while the log is rotated and deleted.
+func TestEveryLineIsRecordedOnce(t *testing.T) {
+	for seed := range int64(40) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			random := rand.New(rand.NewSource(seed))
+			s := newSite(t)
+			c := s.container()
+			s.sees(workerPod("1", corev1.PodRunning))
+			for range 60 {
+				switch random.Intn(6) {
+				case 0:
+					s.rotate(c, 100)
+				case 1:
+					s.restart()
+					s.sees(workerPod("1", corev1.PodRunning))
+				case 2, 3:
+					s.writes(c, random.Intn(50))
+				default:
+					s.step(readInterval)
+				}
+			}
+			s.step(scanInterval) // the recorder runs when the pod ends
+			if random.Intn(2) == 0 {
+				if err := os.RemoveAll(filepath.Join(s.dir, "logs")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.r.podChanged(workerPod("2", corev1.PodSucceeded), true)
+			for range 5 {
+				s.step(scanInterval)
+			}
+			var want []string
+			for i := range c.written {
+				want = append(want, fmt.Sprint("line ", i))
+			}
+			if diff := cmp.Diff(want, s.recorded()); diff != "" {
+				t.Errorf("other lines (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhatIsLostIsAGap(t *testing.T) {
+	t.Run("log files were removed while no recorder ran", func(t *testing.T) {
+		s := newSite(t)
+		c := s.container()
+		s.sees(workerPod("1", corev1.PodRunning))
+		s.writes(c, 2)
+		s.step(saveInterval)
+		s.writes(c, 2)
+		s.rotate(c, 0)
+		s.writes(c, 1)
+		s.restart()
+		s.sees(workerPod("1", corev1.PodRunning))
+		s.step(saveInterval)
+		want := []string{"line 0", "line 1", "the recorder did not run, and the log files of this time were removed meanwhile", "line 4"}
+		if diff := cmp.Diff(want, s.recorded()); diff != "" {
+			t.Errorf("other lines (-want +got):\n%s", diff)
+		}
+	})
+	t.Run("the pod was deleted before its log was seen", func(t *testing.T) {
+		s := newSite(t)
+		s.sees(workerPod("1", corev1.PodRunning))
+		s.r.podChanged(workerPod("2", corev1.PodRunning), true)
+		for range 5 {
+			s.step(scanInterval)
+		}
+		if diff := cmp.Diff([]string{"the log was gone before it could be recorded"}, s.recorded()); diff != "" {
+			t.Errorf("other lines (-want +got):\n%s", diff)
+		}
+	})
+	t.Run("the pod was deleted while no recorder ran", func(t *testing.T) {
+		s := newSite(t)
+		c := s.container()
+		s.sees(workerPod("1", corev1.PodRunning))
+		s.writes(c, 2)
+		s.step(saveInterval)
+		if err := os.RemoveAll(filepath.Join(s.dir, "logs")); err != nil {
+			t.Fatal(err)
+		}
+		s.restart()
+		s.r.jobChanged(pytorch.Kind, demo(func(*kubeflowv1.PyTorchJob) {}), false)
+		s.r.markUnseen(s.now)
+		s.step(saveInterval)
+		want := []string{"line 0", "line 1", "the pod was deleted while the recorder did not run"}
+		if diff := cmp.Diff(want, s.recorded()); diff != "" {
+			t.Errorf("other lines (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestTheRecordOutlivesTheJob(t *testing.T) {
+	s := newSite(t)
+	attempt := func(n int32) kubeflowv1.Attempt {
+		return kubeflowv1.Attempt{Number: n, Reason: fmt.Sprint("Failure", n)}
+	}
+	s.sees(workerPod("1", corev1.PodRunning))
+	s.r.eventHappened(&corev1.Event{ObjectMeta: metav1.ObjectMeta{UID: "e1"}, InvolvedObject: corev1.ObjectReference{Kind: "Pod", UID: "p2"}, Message: "early"})
+	other := workerPod("1", corev1.PodRunning)
+	other.UID = "p2"
+	s.r.podChanged(other, false)
+	s.r.eventHappened(&corev1.Event{ObjectMeta: metav1.ObjectMeta{UID: "e2"}, InvolvedObject: corev1.ObjectReference{Kind: "PyTorchJob", UID: "j1"}, Message: "restarts"})
+	s.r.eventHappened(&corev1.Event{ObjectMeta: metav1.ObjectMeta{UID: "e3"}, InvolvedObject: corev1.ObjectReference{Kind: "Pod", UID: "stranger"}, Message: "of another"})
+	for n := range int32(15) { // the status keeps ten
+		j := demo(func(j *kubeflowv1.PyTorchJob) {
+			j.ResourceVersion = fmt.Sprint(n + 2)
+			j.Status.Attempt = n
+			j.Status.Attempts = []kubeflowv1.Attempt{attempt(n)}
+		})
+		s.r.jobChanged(pytorch.Kind, j, false)
+		if n == 7 {
+			s.step(saveInterval)
+			s.restart()
+		}
+	}
+	s.r.jobChanged(pytorch.Kind, demo(func(j *kubeflowv1.PyTorchJob) { j.ResourceVersion = "99" }), true)
+	for _, pod := range []*corev1.Pod{workerPod("2", corev1.PodRunning), other} {
+		s.r.podChanged(pod, true)
+	}
+	for range 5 {
+		s.step(scanInterval)
+	}
+	r, err := s.store.Load("default", "j1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Attempts) != 15 || r.Attempts[3].Reason != "Failure3" || len(r.Pods) != 2 || len(r.Events) != 2 {
+		t.Errorf("it has %d attempts, %d pods and %d events", len(r.Attempts), len(r.Pods), len(r.Events))
+	}
+	if strings.Contains(string(r.Object), "abc") {
+		t.Errorf("the record has a secret:\n%s", r.Object)
+	}
+	all, err := s.store.Summaries()
+	if err != nil || len(all) != 1 || all[0].Deleted.IsZero() || !all[0].Complete || all[0].Unseen {
+		t.Errorf("the list is %+v, %v", all, err)
+	}
+	if len(s.r.jobs)+len(s.r.owners)+len(s.r.present)+len(s.r.logs.pods) > 0 {
+		t.Errorf("it still has %d jobs, %d owners, %d pods and %d logs in memory", len(s.r.jobs), len(s.r.owners), len(s.r.present), len(s.r.logs.pods))
+	}
+}
+
+func TestAJobThatWasDeletedWhileNothingRecordedIsMarked(t *testing.T) {
+	for sentence, change := range map[string]func(*kubeflowv1.PyTorchJob){
+		"it still ran": func(*kubeflowv1.PyTorchJob) {},
+		"it had ended": func(j *kubeflowv1.PyTorchJob) {
+			ended := metav1.NewTime(time.Now())
+			j.Status.CompletionTime = &ended
+		},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			s := newSite(t)
+			s.r.jobChanged(pytorch.Kind, demo(change), false)
+			s.step(saveInterval)
+			s.restart()
+			s.r.jobChanged(pytorch.Kind, demo(func(j *kubeflowv1.PyTorchJob) { change(j); j.UID, j.Name = types.UID("j2"), "other" }), false)
+			s.r.markUnseen(s.now)
+			s.step(saveInterval)
+			all, err := s.store.Summaries()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, summary := range all {
+				if summary.Unseen != (summary.UID == "j1") {
+					t.Errorf("%s was deleted unseen: %t", summary.Name, summary.Unseen)
+				}
+			}
+		})
+	}
+}
