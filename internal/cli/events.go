@@ -20,7 +20,7 @@ func eventsCommand() *cobra.Command {
 		Short: "List what happened to a job and its pods, in the order of time",
 		Args:  oneArgument("job"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			y, j, err := t.find(cmd.Context(), args[0])
+			y, j, err := t.look(cmd.Context(), cmd, args[0])
 			if err != nil {
 				return err
 			}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,9 +10,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/trainyard/trainyard/internal/record"
 	"github.com/trainyard/trainyard/internal/story"
 	"github.com/trainyard/trainyard/internal/yard"
 )
@@ -19,8 +22,8 @@ import (
 // get is `trainyard get`: the jobs of a namespace.
 type get struct {
 	target
-	all, watch       bool
-	selector, output string
+	all, watch, history bool
+	selector, output    string
 }
 
 func getCommand() *cobra.Command {
@@ -34,6 +37,7 @@ func getCommand() *cobra.Command {
 	}
 	addTarget(cmd, &g.target)
 	cmd.Flags().BoolVarP(&g.all, "all-namespaces", "A", false, "the jobs of all namespaces")
+	cmd.Flags().BoolVar(&g.history, "history", false, "also jobs that are deleted, as they were recorded")
 	cmd.Flags().StringVarP(&g.output, "output", "o", "table", "table, wide, name, yaml or json")
 	cmd.Flags().BoolVarP(&g.watch, "watch", "w", false, "print a job again each time it changes, until Ctrl-C")
 	addSelector(cmd, &g.selector)
@@ -43,6 +47,9 @@ func getCommand() *cobra.Command {
 func (g *get) run(cmd *cobra.Command, args []string) error {
 	if err := checkChoice("output", g.output, "table", "wide", "name", "yaml", "json"); err != nil {
 		return err
+	}
+	if g.watch && g.history {
+		return usageError{errors.New("--watch shows what changes, and --history what is over: leave out one")}
 	}
 	if g.watch {
 		return g.follow(cmd, args)
@@ -76,7 +83,7 @@ func (g *get) header() []string {
 func (g *get) row(j *yard.Job) []string {
 	s := storyOf(j, time.Now())
 	state, message := s.State(), s.Message()
-	if j.Gone {
+	if j.Gone && !(j.Recorded != nil && j.Status.Finished()) {
 		state, message = "Deleted", ""
 	}
 	if g.output != "wide" {
@@ -113,15 +120,20 @@ func (g *get) jobs(cmd *cobra.Command, args []string) ([]*yard.Job, error) {
 	if len(args) == 1 && g.selector != "" {
 		return nil, usageError{errors.New("a name and a selector are two ways to choose: leave out one")}
 	}
-	if len(args) == 1 {
-		_, j, err := g.find(cmd.Context(), args[0])
-		return []*yard.Job{j}, err
-	}
-	selector, err := parseSelector(g.selector)
+	y, err := g.openPast()
 	if err != nil {
 		return nil, err
 	}
-	y, err := g.open()
+	y.Stopped = y.Stopped && !g.watch
+	if len(args) == 1 {
+		find := g.find
+		if g.history || y.Stopped {
+			find = func(ctx context.Context, name string) (*yard.Yard, *yard.Job, error) { return g.look(ctx, cmd, name) }
+		}
+		_, j, err := find(cmd.Context(), args[0])
+		return []*yard.Job{j}, err
+	}
+	selector, err := parseSelector(g.selector)
 	if err != nil {
 		return nil, err
 	}
@@ -129,8 +141,50 @@ func (g *get) jobs(cmd *cobra.Command, args []string) ([]*yard.Job, error) {
 	if g.all {
 		namespace = ""
 	}
-	jobs, err := y.Jobs(cmd.Context(), namespace, selector)
-	return jobs, g.explain(err)
+	var jobs []*yard.Job
+	if !y.Stopped {
+		jobs, err = y.Jobs(cmd.Context(), namespace, selector)
+		y.Stopped = hasEnded(y, err) && !g.watch
+		if err != nil && !y.Stopped {
+			return nil, g.explain(err)
+		}
+	}
+	if y.Stopped {
+		fmt.Fprintln(cmd.ErrOrStderr(), "The local cluster is not running. This is what was recorded.")
+	}
+	if g.history || y.Stopped {
+		return g.addPast(y, namespace, jobs)
+	}
+	return jobs, nil
+}
+
+// addPast adds the jobs that were recorded and are not among the present ones. Without --history deleted ones are left out.
+func (g *get) addPast(y *yard.Yard, namespace string, jobs []*yard.Job) ([]*yard.Job, error) {
+	selector, err := labels.Parse(g.selector)
+	if err != nil {
+		return nil, err // it was parsed before
+	}
+	past, err := y.PastJobs(namespace)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range past {
+		present := slices.ContainsFunc(jobs, func(j *yard.Job) bool { return j.Job.UID == s.UID })
+		if present || !g.history && !s.Deleted.IsZero() {
+			continue
+		}
+		j, err := y.Recall(s)
+		if errors.Is(err, record.ErrNone) {
+			continue // it has just been pruned
+		}
+		if err != nil {
+			return nil, err
+		}
+		if selector.Matches(labels.Set(j.Object.GetLabels())) {
+			jobs = append(jobs, j)
+		}
+	}
+	return jobs, nil
 }
 
 func (g *get) where() string {

@@ -159,7 +159,7 @@ func (r *running) stopCluster(c *cluster.Cluster, f *follower) {
 		r.screen.say("trainyard: %v", err)
 	}
 	if f.job != nil && f.job.Status.Is(job.Failed) && !f.json {
-		r.screen.say("\n`trainyard up` starts this cluster again, to look at %s.", f.job.Job.Name)
+		r.screen.say("\n%s says more, and %s shows its log again.", hint(f.yard, f.job, "why"), hint(f.yard, f.job, "logs"))
 	}
 }
 

@@ -29,7 +29,8 @@ func logsCommand() *cobra.Command {
 		Use:   "logs JOB",
 		Short: "Show the logs of all replicas, merged in the order of time",
 		Long: `Show the logs of all replicas, merged in the order of time. With -f it waits for pods, survives restarts and
-outages of the API server, and ends with the job.`,
+outages of the API server, and ends with the job. On the local cluster logs are recorded: they can be shown after their
+pods, or the job, are gone, and while the cluster is not running.`,
 		Args: oneArgument("job"),
 		RunE: func(cmd *cobra.Command, args []string) error { return l.run(cmd, args[0]) },
 	}
@@ -62,7 +63,7 @@ func (l *logs) run(cmd *cobra.Command, name string) error {
 	}
 	ctx, stop := untilInterrupted(cmd.Context())
 	defer stop()
-	y, j, err := l.find(ctx, name)
+	y, j, err := l.look(ctx, cmd, name)
 	if err != nil {
 		return err
 	}
@@ -93,7 +94,7 @@ func (l *logs) run(cmd *cobra.Command, name string) error {
 		}
 		s.log(line.Replica, line.Text, pad)
 	}
-	if l.follow {
+	if l.follow && j.Recorded == nil {
 		return l.following(ctx, y, j, show, contactTo(cmd.ErrOrStderr()))
 	}
 	err = y.Logs(ctx, j, l.query, show)

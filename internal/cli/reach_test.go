@@ -81,5 +81,6 @@ func TestTheClusterIsNamed(t *testing.T) {
 	up.Signal(syscall.SIGTERM)
 	up.Wait()
 	d.expect(types("", "get"), 1, `\AThe cluster is context prod of ~/\.kube/config\. The local one is not running\.\n`, "the cluster does not answer")
-	d.refuses(types("", "get", "--data-dir", dir), 1, "the local cluster is not running: `trainyard up` starts it$")
+	d.refuses(types("", "suspend", "demo", "--data-dir", dir), 1, "the local cluster is not running: `trainyard up` starts it$")
+	d.expect(types("", "get", "--data-dir", dir), 0, `^The local cluster is not running\. This is what was recorded\.$`, `^demo +PyTorchJob`)
 }

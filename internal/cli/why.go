@@ -27,7 +27,7 @@ The scheduler, the image puller and the quota are quoted. After restarts it also
 			if err := checkChoice("output", output, "text", "json"); err != nil {
 				return err
 			}
-			y, j, err := t.find(cmd.Context(), args[0])
+			y, j, err := t.look(cmd.Context(), cmd, args[0])
 			if err != nil {
 				return err
 			}
@@ -69,7 +69,10 @@ func fullStory(ctx context.Context, y *yard.Yard, j *yard.Job) (story.Story, err
 	return s, nil
 }
 
-// storyOf is a job's story from its object only.
+// storyOf is a job's story from its object only. For a job that is recorded and had not ended, time stops with its record.
 func storyOf(j *yard.Job, now time.Time) story.Story {
+	if j.Recorded != nil && !j.Status.Finished() {
+		now = j.Recorded.Updated
+	}
 	return story.Story{Job: j.Job, Status: j.Status, Created: j.Object.GetCreationTimestamp().Time, Now: now}
 }

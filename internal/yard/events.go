@@ -34,11 +34,14 @@ type Event struct {
 
 // Events are those of a job, its pods and its autoscaler, oldest first.
 func (y *Yard) Events(ctx context.Context, j *Job) ([]Event, error) {
+	if j.Recorded != nil {
+		return timeline(j, y.recordedEvents(j, nil)), nil
+	}
 	list, err := y.Core.CoreV1().Events(j.Job.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("listing the events of %s: %w", j.Job.Name, err)
 	}
-	return timeline(j, list.Items), nil
+	return timeline(j, y.recordedEvents(j, list.Items)), nil
 }
 
 // timeline is what is known to have happened to a job, oldest first.

@@ -23,7 +23,7 @@ type Line struct {
 
 // LogQuery says which lines are wanted.
 type LogQuery struct {
-	// Replica is one replica, as in worker-1; empty means all. Attempt is one attempt; nil means all whose logs still exist.
+	// Replica is one replica, as in worker-1; empty means all. Attempt is one attempt; nil means all whose logs still exist, or are recorded.
 	Replica string
 	Attempt *int32
 	Since   time.Duration
@@ -46,13 +46,19 @@ func (q LogQuery) wants(pod *corev1.Pod) bool {
 // and keeps only a few lines of each in memory. If some logs cannot be read, it emits the lines of the others, and returns an error for
 // the first that cannot.
 func (y *Yard) Logs(ctx context.Context, j *Job, q LogQuery, emit func(Line)) error {
-	pods, err := y.Pods(ctx, j)
-	if err != nil {
-		return err
+	var pods []corev1.Pod
+	if j.Recorded == nil {
+		var err error
+		if pods, err = y.Pods(ctx, j); err != nil {
+			return err
+		}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var sources []*source
+	sources, err := y.recordedLogs(ctx, j, q, pods)
+	if err != nil {
+		return err
+	}
 	for i := range pods {
 		if q.wants(&pods[i]) {
 			sources = append(sources, y.open(ctx, j, &pods[i], q))

@@ -27,8 +27,8 @@ type recorded struct {
 	answers map[time.Time]string
 }
 
-// record writes a log with an entry of each of these, as in "59.9 stderr P 50%". They begin with their second.
-func record(t *testing.T, entries ...string) recorded {
+// logOf writes a log with an entry of each of these, as in "59.9 stderr P 50%". They begin with their second.
+func logOf(t *testing.T, entries ...string) recorded {
 	t.Helper()
 	var all strings.Builder
 	for _, e := range entries {
@@ -94,7 +94,7 @@ func TestALineIsWhatATerminalShows(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			s := &stream{}
 			got := emittedBy(s)
-			if err := s.lines(iotest.OneByteReader(strings.NewReader(record(t, row.entries...).read(s)))); err != nil {
+			if err := s.lines(iotest.OneByteReader(strings.NewReader(logOf(t, row.entries...).read(s)))); err != nil {
 				t.Fatal(err)
 			}
 			s.endOpen()
@@ -108,7 +108,7 @@ func TestALineIsWhatATerminalShows(t *testing.T) {
 // A log that breaks off twice, at any two places, is emitted as if it had not: its lines begin and end in other seconds, and kubelet
 // takes whole seconds only.
 func TestALogThatBreaksOff(t *testing.T) {
-	log := record(t,
+	log := logOf(t,
 		"00.1 stdout F zero", "00.9 stdout P o", "01.1 stdout P n", "01.2 stdout F e", "01.3 stderr P \r1%", "01.999999999 stderr P \r2%",
 		"02.1 stderr P \r3%", "02.2 stderr F ", "02.3 stdout F two", "02.300000001 stdout F 2026-01-02T03:04:59Z three", "02.4 stderr P \r4%", "03.1 stderr P \r5%")
 	want := []string{"zero", "one", "3%", "two", "2026-01-02T03:04:59Z three", "5%"}
@@ -152,7 +152,7 @@ func TestALogThatBreaksOff(t *testing.T) {
 }
 
 func TestOpenLinesAreTold(t *testing.T) {
-	log := record(t, "01.1 stdout F one", "01.2 stderr P \r1%", "01.3 stderr P \r2%")
+	log := logOf(t, "01.1 stdout F one", "01.2 stderr P \r1%", "01.3 stderr P \r2%")
 	for _, row := range []struct {
 		name    string
 		partial bool
@@ -191,7 +191,7 @@ func TestSinceTheMiddleOfALine(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			s := &stream{since: &metav1.Time{Time: second(1)}}
 			got := emittedBy(s)
-			log := record(t, row.entries...)
+			log := logOf(t, row.entries...)
 			for range 2 { // nothing is emitted twice
 				if err := s.lines(strings.NewReader(log.read(s))); err != nil {
 					t.Fatal(err)

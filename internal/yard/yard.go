@@ -1,5 +1,6 @@
 // Package yard finds jobs: it asks a cluster's API server for jobs of any kind, their pods, events and logs. What
-// follows something over time survives restarts of pods and outages of the API server.
+// follows something over time survives restarts of pods and outages of the API server. What the cluster no longer has, or does not
+// serve because it is stopped, comes from the record.
 package yard
 
 import (
@@ -23,6 +24,7 @@ import (
 	"github.com/trainyard/trainyard/internal/controller"
 	"github.com/trainyard/trainyard/internal/kinds"
 	"github.com/trainyard/trainyard/internal/manifest"
+	"github.com/trainyard/trainyard/internal/record"
 )
 
 // Yard is a namespace of a cluster.
@@ -33,6 +35,10 @@ type Yard struct {
 	// TargetFlags are what a person adds to a command to reach the cluster, DefaultNamespace is the namespace that commands then use.
 	TargetFlags      []string
 	DefaultNamespace string
+	// Past is what was recorded of the cluster's jobs, nil if that is not known. Stopped says that the cluster is not running: there is
+	// only the past, by Look and Recall and for the jobs that these return.
+	Past    *record.Store
+	Stopped bool
 }
 
 // Job is a job as the API server has it.
@@ -42,6 +48,8 @@ type Job struct {
 	*manifest.Manifest
 	// Gone says that the job is deleted: this is its last state.
 	Gone bool
+	// Recorded is where the job comes from if it does not come from the API server.
+	Recorded *record.Record
 }
 
 // ErrNotFound says that there is no such job.
@@ -181,6 +189,9 @@ func (y *Yard) Apply(ctx context.Context, obj *unstructured.Unstructured) error 
 
 // Pods are the pods of a job, sorted by name.
 func (y *Yard) Pods(ctx context.Context, j *Job) ([]corev1.Pod, error) {
+	if j.Recorded != nil {
+		return recordedPods(j), nil
+	}
 	var pods corev1.PodList
 	if err := y.List(ctx, &pods, client.InNamespace(j.Job.Namespace), Selector(j)); err != nil {
 		return nil, fmt.Errorf("listing the pods of %s: %w", j.Job.Name, err)
