@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -24,10 +23,10 @@ import (
 
 // recipe is a job that is built from flags and a command instead of a manifest.
 type recipe struct {
+	podRecipe
 	name, image, nodes, nproc, clean string
-	retries, gpus                    int32
+	retries                          int32
 	deadline, ttl                    durationFlag
-	env                              []string
 }
 
 // flags are the flags that describe the job.
@@ -41,9 +40,8 @@ func (r *recipe) flags() *pflag.FlagSet {
 	flags.Var(&r.deadline, "deadline", "how long the job may run, as in 2h (default: as long as it takes)")
 	flags.StringVar(&r.clean, "clean", "running", "which pods are deleted at the end: none, running or all")
 	flags.Var(&r.ttl, "ttl", "how long the finished job is kept, as in 1h (default: 7 days on the local cluster, for ever on another)")
-	flags.StringArrayVar(&r.env, "env", nil, "a variable for the training, as in --env LR=0.1; may be repeated")
-	flags.Int32Var(&r.gpus, "gpus", 0, "GPUs for each replica")
 	flags.StringVar(&r.image, "image", "", "the container image; the local cluster needs none")
+	r.addFlags(flags)
 	return flags
 }
 
@@ -89,7 +87,7 @@ func (r *recipe) job(command []string) (*unstructured.Unstructured, error) {
 		func() error { return r.setNodes(pj, worker) },
 		func() error { return r.setPolicy(&pj.Spec.RunPolicy.LifecyclePolicy) },
 		func() error { return r.setProcesses(pj, &container) },
-		func() error { return r.setContainer(&container) },
+		func() error { return r.apply(pj, &worker.Template, &container) },
 	} {
 		if err := step(); err != nil {
 			return nil, usageError{err}
@@ -116,7 +114,7 @@ func (r *recipe) setNodes(pj *kubeflowv1.PyTorchJob, worker *kubeflowv1.ReplicaS
 	if !elastic {
 		if n == 1 && r.retries > 0 {
 			// If kubelet restarted the container in its pod, the log would be gone when the retries are used up.
-			pj.Annotations = map[string]string{kubeflowv1.AnnotationRestartScope: string(job.ScopeJob)}
+			set(&pj.Annotations, kubeflowv1.AnnotationRestartScope, string(job.ScopeJob))
 		}
 		return nil
 	}
@@ -194,20 +192,6 @@ func underTorchrun(command []string) []string {
 		torchrun, training = append(torchrun, "--no_python"), command // torch before 2.0 has no --no-python
 	}
 	return append(torchrun, training...)
-}
-
-func (r *recipe) setContainer(c *corev1.Container) error {
-	for _, pair := range r.env {
-		name, value, ok := strings.Cut(pair, "=")
-		if !ok || name == "" {
-			return fmt.Errorf("--env %s: use NAME=value", pair)
-		}
-		c.Env = append(c.Env, corev1.EnvVar{Name: name, Value: value})
-	}
-	if r.gpus > 0 {
-		c.Resources.Limits = corev1.ResourceList{"nvidia.com/gpu": *resource.NewQuantity(int64(r.gpus), resource.DecimalSI)}
-	}
-	return nil
 }
 
 // checkProgram refuses a program that does not exist on this machine, before a local cluster is started for it.

@@ -129,6 +129,9 @@ func (r *running) submit(ctx context.Context, y *yard.Yard, kind kinds.Adapter, 
 			return nil, usageIfInvalid(err)
 		}
 	}
+	if err := r.checkPriority(ctx, y); err != nil {
+		return nil, err
+	}
 	submitted, err := createJob(ctx, y, kind, job)
 	if apierrors.IsAlreadyExists(err) {
 		if err := deleteFinished(ctx, y, kind, job.GetName()); err != nil {
@@ -143,6 +146,18 @@ func (r *running) submit(ctx context.Context, y *yard.Yard, kind kinds.Adapter, 
 		return nil, fmt.Errorf("submitting the job: %w", err)
 	}
 	return submitted, usageIfInvalid(err)
+}
+
+// checkPriority refuses a PriorityClass that does not exist: the API server would accept the job, and none of its pods. People who may
+// not read the classes find out later.
+func (r *running) checkPriority(ctx context.Context, y *yard.Yard) error {
+	if r.priority == "" {
+		return nil
+	}
+	if _, err := y.Core.SchedulingV1().PriorityClasses().Get(ctx, r.priority, metav1.GetOptions{}); apierrors.IsNotFound(err) {
+		return usageError{fmt.Errorf("--priority %s: there is no such PriorityClass; `kubectl get priorityclasses` lists them", r.priority)}
+	}
+	return nil
 }
 
 // createJob submits a job. If ctx ends during the request, it waits a little for the answer: a job that was created must be deleted.
