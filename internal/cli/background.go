@@ -1,6 +1,9 @@
+//go:build linux
+
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,8 +14,10 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainyard/trainyard/internal/cluster"
+	"github.com/trainyard/trainyard/internal/yard"
 )
 
 // readyFD is the file descriptor on which `up` in the background says that it is ready.
@@ -87,4 +92,33 @@ func isRun(pid int) bool {
 	command, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	args := strings.Split(string(command), "\x00")
 	return len(args) > 1 && args[1] == "run"
+}
+
+// clusterRuns reports whether a process of this machine holds a data directory. Its cluster may still be starting.
+func clusterRuns(dataDir string) bool {
+	holder, held := cluster.HolderOf(dataDir)
+	return held && holder.Here()
+}
+
+// openInBackground connects to the local cluster, which it starts in the background if it does not run.
+func (r *running) openInBackground(ctx context.Context) (*yard.Yard, error) {
+	if err := r.chooseDir(); err != nil {
+		return nil, err
+	}
+	switch pid := holderPID(r.dir); {
+	case pid == 0 && !clusterRuns(r.dir):
+		if _, err := startInBackground(ctx, r.dir); err != nil {
+			return nil, err
+		}
+		r.screen.say("The local cluster runs in the background: `trainyard down` stops it.")
+	case isRun(pid):
+		r.screen.say("The local cluster stops with the `trainyard run` that has started it, process %d. `trainyard up` then continues the job.", pid)
+	}
+	config, err := join(ctx, r.dir)
+	if err != nil {
+		return nil, startError(err)
+	}
+	r.local, r.defaultNamespace = true, metav1.NamespaceDefault
+	r.namespace = cmp.Or(r.namespace, r.defaultNamespace)
+	return r.yard(config)
 }

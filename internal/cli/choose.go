@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/trainyard/trainyard/internal/cluster"
+	"github.com/trainyard/trainyard/internal/kubeconfig"
 )
 
 // choice is the cluster of a verb whose flags name none, by one rule: the cluster of KUBECONFIG, else the local cluster while it runs,
@@ -35,7 +35,7 @@ func chooseCluster() (choice, error) {
 	running := started && clusterRuns(dir)
 	named := configured()
 	switch fromEnv := os.Getenv("KUBECONFIG") != ""; {
-	case fromEnv && running && !cluster.IsLocal(*named, ""):
+	case fromEnv && running && !kubeconfig.IsLocal(*named, ""):
 		return choice{notice: fmt.Sprintf("The cluster is %s of KUBECONFIG. The local one is running, too: unset KUBECONFIG to use it.", contextOf(named))}, nil
 	case fromEnv:
 		return choice{}, nil
@@ -65,12 +65,6 @@ func contextOf(config *clientcmdapi.Config) string {
 		return "no context"
 	}
 	return "context " + config.CurrentContext
-}
-
-// clusterRuns reports whether a process of this machine holds a data directory. Its cluster may still be starting.
-func clusterRuns(dataDir string) bool {
-	holder, held := cluster.HolderOf(dataDir)
-	return held && holder.Here()
 }
 
 // clusterOf is the kubeconfig of the local cluster of a data directory.

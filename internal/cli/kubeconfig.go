@@ -1,3 +1,5 @@
+//go:build linux
+
 package cli
 
 import (
@@ -12,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/trainyard/trainyard/internal/cluster"
+	"github.com/trainyard/trainyard/internal/kubeconfig"
 )
 
 // sharedKubeconfig is a kubeconfig of a person, into which `trainyard up` merges the local cluster under a name of its own. It may have
@@ -32,7 +34,7 @@ func (k sharedKubeconfig) check() error {
 	if err != nil {
 		return usageError{err}
 	}
-	if context := config.Contexts[k.name]; context != nil && !cluster.IsLocal(*config, k.name) {
+	if context := config.Contexts[k.name]; context != nil && !kubeconfig.IsLocal(*config, k.name) {
 		return usageError{fmt.Errorf("%s has a context %s of another cluster: rename that context, or name another file", k.file, k.name)}
 	}
 	return nil

@@ -1,3 +1,5 @@
+//go:build linux
+
 package cli
 
 import (
@@ -21,6 +23,7 @@ import (
 	"github.com/trainyard/trainyard/internal/cluster"
 	"github.com/trainyard/trainyard/internal/definition"
 	"github.com/trainyard/trainyard/internal/job"
+	"github.com/trainyard/trainyard/internal/kubeconfig"
 	"github.com/trainyard/trainyard/internal/text"
 	"github.com/trainyard/trainyard/internal/yard"
 )
@@ -84,7 +87,7 @@ func (r *running) chooseDir() (err error) {
 		return nil
 	}
 	r.dataDir = r.dir
-	if named := configured(); r.output != "json" && named.CurrentContext != "" && !cluster.IsLocal(*named, "") {
+	if named := configured(); r.output != "json" && named.CurrentContext != "" && !kubeconfig.IsLocal(*named, "") {
 		r.screen.say("The job runs on the local cluster. --context %s selects the cluster of KUBECONFIG.", named.CurrentContext)
 	}
 	return nil

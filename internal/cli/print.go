@@ -69,3 +69,14 @@ func printEach(out *printer, objects []runtime.Object, format string, change fun
 	}
 	return nil
 }
+
+// sizeText is a number of bytes for people.
+func sizeText(n int64) string {
+	switch {
+	case n < 1<<20:
+		return fmt.Sprintf("%d KiB", n>>10)
+	case n < 10<<30:
+		return fmt.Sprintf("%d MiB", n>>20)
+	}
+	return fmt.Sprintf("%d GiB", n>>30)
+}

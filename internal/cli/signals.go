@@ -6,8 +6,6 @@ import (
 	"os/signal"
 	"slices"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
 
 // stopSignals are the signals by which a person or the machine stops a command. A terminal that is closed, or an SSH connection that is
@@ -19,10 +17,6 @@ var stopSignals = func() []os.Signal {
 	}
 	return signals
 }()
-
-// endRun is the signal by which `trainyard down --force` ends a run in order: SIGTERM would delete its job, and under nohup SIGHUP is
-// ignored.
-const endRun = syscall.SIGUSR1
 
 // notifyStop sends stop signals to a channel, until the function that it returns is called. SIGPIPE is one of them if the output is
 // lost: what must end in order must not die of a write. It also comes from a write to a cluster that has just ended.
@@ -47,15 +41,6 @@ func notifyStop(signals chan<- os.Signal) (stop func()) {
 		}
 	}()
 	return func() { signal.Stop(received); close(done) }
-}
-
-// outputLost reports whether nobody reads standard output or standard error any more.
-func outputLost() bool {
-	files := []unix.PollFd{{Fd: 1, Events: unix.POLLOUT}, {Fd: 2, Events: unix.POLLOUT}}
-	if _, err := unix.Poll(files, 0); err != nil {
-		return false
-	}
-	return slices.ContainsFunc(files, func(f unix.PollFd) bool { return f.Revents&(unix.POLLERR|unix.POLLHUP) != 0 })
 }
 
 // isHangup reports whether a signal says that nobody sees the output any more, or that the cluster is to end and the job is not.

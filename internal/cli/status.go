@@ -1,3 +1,5 @@
+//go:build linux
+
 package cli
 
 import (
@@ -126,14 +128,4 @@ func diskUsage(dir string) (size int64) {
 		return nil
 	})
 	return size
-}
-
-func sizeText(n int64) string {
-	switch {
-	case n < 1<<20:
-		return fmt.Sprintf("%d KiB", n>>10)
-	case n < 10<<30:
-		return fmt.Sprintf("%d MiB", n>>20)
-	}
-	return fmt.Sprintf("%d GiB", n>>30)
 }

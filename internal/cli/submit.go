@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,29 +75,6 @@ func (r *running) runDetached(ctx context.Context, cmd *cobra.Command, kind kind
 		return err
 	}
 	return r.submitTo(ctx, cmd, y, kind, objects)
-}
-
-// openInBackground connects to the local cluster, which it starts in the background if it does not run.
-func (r *running) openInBackground(ctx context.Context) (*yard.Yard, error) {
-	if err := r.chooseDir(); err != nil {
-		return nil, err
-	}
-	switch pid := holderPID(r.dir); {
-	case pid == 0 && !clusterRuns(r.dir):
-		if _, err := startInBackground(ctx, r.dir); err != nil {
-			return nil, err
-		}
-		r.screen.say("The local cluster runs in the background: `trainyard down` stops it.")
-	case isRun(pid):
-		r.screen.say("The local cluster stops with the `trainyard run` that has started it, process %d. `trainyard up` then continues the job.", pid)
-	}
-	config, err := join(ctx, r.dir)
-	if err != nil {
-		return nil, startError(err)
-	}
-	r.local, r.defaultNamespace = true, metav1.NamespaceDefault
-	r.namespace = cmp.Or(r.namespace, r.defaultNamespace)
-	return r.yard(config)
 }
 
 // localTTL is how long the local cluster keeps a finished job that was made from a command: else its disk fills up.

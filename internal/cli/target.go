@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/trainyard/trainyard/internal/cluster"
+	"github.com/trainyard/trainyard/internal/kubeconfig"
 	"github.com/trainyard/trainyard/internal/story"
 	"github.com/trainyard/trainyard/internal/yard"
 )
@@ -138,7 +138,7 @@ func (t *target) load(rules *clientcmd.ClientConfigLoadingRules) (*rest.Config, 
 	}
 	t.namespace = cmp.Or(t.namespace, t.defaultNamespace)
 	raw, err := loader.RawConfig()
-	t.local = err == nil && cluster.IsLocal(raw, t.context)
+	t.local = err == nil && kubeconfig.IsLocal(raw, t.context)
 	return config, nil
 }
 

@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -37,7 +38,7 @@ func TestImportsGoOneWay(t *testing.T) {
 			sentence: "the local cluster imports its enclave and its runtime, and nothing about training",
 			packages: "./internal/cluster/...",
 			never:    []string{module},
-			except:   []string{module + "internal/cluster", module + "internal/enclave", module + "internal/procrun"},
+			except:   []string{module + "internal/cluster", module + "internal/enclave", module + "internal/procrun", module + "internal/kubeconfig"},
 		},
 		{
 			sentence: "the rules import Kubernetes' types, and nothing that has effects",
@@ -85,10 +86,21 @@ func TestImportsGoOneWay(t *testing.T) {
 	}
 }
 
-func dependencies(t *testing.T, packages string) []string {
+// TestOtherSystemsHaveNoLocalCluster checks what the command line links on macOS and Windows.
+func TestOtherSystemsHaveNoLocalCluster(t *testing.T) {
+	for _, system := range []string{"darwin", "windows"} {
+		for _, dependency := range dependencies(t, "./cmd/trainyard", "GOOS="+system) {
+			if hasPrefix(dependency, []string{"k8s.io/kubernetes/cmd", "go.etcd.io/etcd/server", module + "internal/cluster", module + "internal/procrun", module + "internal/enclave"}) {
+				t.Errorf("on %s it depends on %s", system, dependency)
+			}
+		}
+	}
+}
+
+func dependencies(t *testing.T, packages string, env ...string) []string {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-deps", packages)
-	cmd.Dir = "../../.."
+	cmd.Dir, cmd.Env = "../../..", append(os.Environ(), env...)
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("go list -deps %s: %v", packages, err)
