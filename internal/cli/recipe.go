@@ -24,9 +24,9 @@ import (
 // recipe is a job that is built from flags and a command instead of a manifest.
 type recipe struct {
 	podRecipe
-	name, image, nodes, nproc, clean string
-	retries                          int32
-	deadline, ttl                    durationFlag
+	name, image, nodes, nproc, clean, code string
+	retries                                int32
+	deadline, ttl                          durationFlag
 }
 
 // flags are the flags that describe the job.
@@ -41,6 +41,7 @@ func (r *recipe) flags() *pflag.FlagSet {
 	flags.StringVar(&r.clean, "clean", "running", "which pods are deleted at the end: none, running or all")
 	flags.Var(&r.ttl, "ttl", "how long the finished job is kept, as in 1h (default: 7 days on the local cluster, for ever on another)")
 	flags.StringVar(&r.image, "image", "", "the container image; the local cluster needs none")
+	flags.StringVar(&r.code, "code", "", "the directory in which the command starts; it goes along to a cluster that is not local, unless it is none (default: this one, if the command names a file of it)")
 	r.addFlags(flags)
 	return flags
 }

@@ -21,6 +21,8 @@ type running struct {
 	file, output, onInterrupt string
 	dryRun, detach            bool
 	screen                    *screen
+	// command is what to run, if there is no file.
+	command []string
 	// dir is the data directory of the local cluster.
 	dir string
 	// own says that this run started the local cluster, at the time began. Otherwise it has joined another.
@@ -134,6 +136,7 @@ func (r *running) checkCommand(command []string, local bool) error {
 
 // objects are the objects to submit, the job last, and the job's kind.
 func (r *running) objects(cmd *cobra.Command, command []string) ([]*unstructured.Unstructured, kinds.Adapter, error) {
+	r.command = command
 	switch {
 	case r.file == "" && len(command) == 0:
 		return nil, nil, usageError{fmt.Errorf("nothing to run: use `%[1]s -- python train.py` or `%[1]s -f job.yaml`", cmd.CommandPath())}

@@ -47,6 +47,7 @@ func (r *running) submitOnly(cmd *cobra.Command, command []string) error {
 	if err := r.checkCommand(command, r.local); err != nil {
 		return err
 	}
+	r.screen = newScreen(cmd.OutOrStdout(), cmd.ErrOrStderr())
 	return r.submitTo(cmd.Context(), cmd, y, kind, objects)
 }
 
@@ -83,10 +84,11 @@ const localTTL = 7 * 24 * time.Hour
 // submit creates the objects on the cluster. A finished job with the same name is deleted first.
 func (r *running) submit(ctx context.Context, y *yard.Yard, kind kinds.Adapter, objects []*unstructured.Unstructured) (*yard.Job, error) {
 	job := objects[len(objects)-1]
+	bundle, prefix, err := r.bringCode(job)
+	if err != nil {
+		return nil, err
+	}
 	if r.local {
-		if err := localize(job); err != nil {
-			return nil, err
-		}
 		if r.file == "" && !r.ttl.isSet() {
 			if err := unstructured.SetNestedField(job.Object, int64(localTTL/time.Second), "spec", "runPolicy", "ttlSecondsAfterFinished"); err != nil {
 				return nil, fmt.Errorf("setting how long the finished job is kept: %w", err)
@@ -118,10 +120,18 @@ func (r *running) submit(ctx context.Context, y *yard.Yard, kind kinds.Adapter, 
 		}
 		submitted, err = createJob(ctx, y, kind, job)
 	}
-	if err != nil && !apierrors.IsInvalid(err) {
+	switch {
+	case apierrors.IsInvalid(err):
+		return submitted, usageIfInvalid(err)
+	case err != nil:
 		return nil, fmt.Errorf("submitting the job: %w", err)
+	case bundle == nil:
+		return submitted, nil
 	}
-	return submitted, usageIfInvalid(err)
+	if err := sendCode(ctx, y, submitted, bundle, prefix); err != nil {
+		return nil, err
+	}
+	return submitted, nil
 }
 
 // checkPriority refuses a PriorityClass that does not exist: the API server would accept the job, and none of its pods. People who may
