@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
 	"github.com/trainyard/trainyard/internal/yard"
@@ -34,6 +35,9 @@ func (r *running) cluster(context.Context) (*rest.Config, func(*follower), error
 func (*running) openInBackground(context.Context) (*yard.Yard, error) { return nil, errNeedsLinux }
 
 func (*running) reportUnfinished(context.Context, *yard.Yard) {}
+
+// localize changes nothing: the programs and directories of this machine are not those of the cluster, wherever it runs.
+func localize(*unstructured.Unstructured) error { return nil }
 
 // defaultDataDir is where a local cluster would be: there is none.
 func defaultDataDir() (string, error) { return "", errNeedsLinux }
