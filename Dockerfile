@@ -2,10 +2,10 @@
 FROM golang:1.26 AS build
 WORKDIR /src
 COPY . .
-RUN CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o /trainyard-operator ./cmd/trainyard-operator
+RUN CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o / ./cmd/trainyard-operator ./cmd/trainyard-agent
 
 # It connects to its API server only, and the cluster provides that server's certificate. So it needs no shell, libraries or certificates.
 FROM scratch
-COPY --from=build /trainyard-operator /trainyard-operator
+COPY --from=build /trainyard-operator /trainyard-agent /
 USER 65532:65532
 ENTRYPOINT ["/trainyard-operator"]

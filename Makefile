@@ -13,7 +13,7 @@ export CGO_ENABLED := 0
 # Kubernetes is linked into bin/trainyard: the first build takes some minutes, later ones seconds.
 build:
 	@mkdir -p bin
-	$(GO) build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/trainyard ./cmd/trainyard-operator
+	$(GO) build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/trainyard ./cmd/trainyard-operator ./cmd/trainyard-agent
 
 generate:
 	$(GO) generate ./...
@@ -56,6 +56,6 @@ demo: setup build
 bench: build
 	$(GO) test -run '^$$' -bench . -benchtime 1x -timeout 30m -p 1 ./internal/cli ./internal/controller
 
-# Installs what the tests and the demo need: Debian's torch, and tmux.
+# Installs what the tests and the demo need: Debian's torch, Open MPI and a C compiler, and tmux.
 setup:
 	@hack/setup.sh

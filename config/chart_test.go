@@ -48,8 +48,15 @@ func TestOptionalObjectsOfTheChart(t *testing.T) {
 		{"a ServiceMonitor", map[string]any{"serviceMonitor": enabled()}, "ServiceMonitor", true},
 		{"no PrometheusRule", nil, "PrometheusRule", false},
 		{"a PrometheusRule", map[string]any{"prometheusRule": enabled()}, "PrometheusRule", true},
+		{"no rights for MPIJobs", nil, "ClusterRole/trainyard-operator-mpi", false},
+		{"rights for MPIJobs", map[string]any{"mpi": true}, "ClusterRole/trainyard-operator-mpi", true},
+		{"rights for MPIJobs in one namespace", map[string]any{"mpi": true, "watchNamespace": "team"}, "Role/trainyard-operator-mpi", true},
 	} {
-		if got := helmed(t, row.values)[row.kind+"/trainyard-operator"] != nil; got != row.want {
+		name := row.kind
+		if !strings.Contains(name, "/") {
+			name += "/trainyard-operator"
+		}
+		if got := helmed(t, row.values)[name] != nil; got != row.want {
 			t.Errorf("%s: there is one: %t, want %t", row.sentence, got, row.want)
 		}
 	}

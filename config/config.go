@@ -8,5 +8,5 @@ import "embed"
 
 // Files are the folders of this package.
 //
-//go:embed crd default manager rbac runtimes
+//go:embed crd default manager mpi rbac runtimes
 var Files embed.FS

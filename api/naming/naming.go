@@ -24,8 +24,19 @@ const (
 	LabelAttempt = "trainyard.dev/attempt"
 )
 
-// OperatorName is the value of LabelOperatorName for jobs of a kind, e.g. pytorchjob-controller.
-func OperatorName(kind string) string { return strings.ToLower(kind) + "-controller" }
+// OperatorName is the value of LabelOperatorName for jobs of a kind, e.g. pytorchjob-controller. Pods of MPIJobs have that of
+// mpi-operator, because Kueue finds them by it.
+func OperatorName(kind string) string {
+	if kind == "MPIJob" {
+		return "mpi-operator"
+	}
+	return strings.ToLower(kind) + "-controller"
+}
+
+// IsGPU reports whether a resource is a GPU by its name, as Training Operator and Trainer decide it.
+func IsGPU(resource corev1.ResourceName) bool {
+	return strings.Contains(strings.ToLower(string(resource)), "gpu")
+}
 
 // TrainingContainer is the container by which a pod is judged: the one that has the name its kind gives it, else the first, nil
 // if there is none.

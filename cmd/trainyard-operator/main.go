@@ -2,6 +2,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"log/slog"
@@ -25,7 +26,7 @@ type options struct {
 	leaderElect                  bool
 	leaderElectionID             string
 	lease                        leaseTimes
-	namespace                    string
+	namespace, agentImage        string
 	workers                      int
 	qps                          float64
 	burst                        int
@@ -39,6 +40,7 @@ func (o *options) register(flags *flag.FlagSet) {
 	flags.StringVar(&o.leaderElectionID, "leader-election-id", "trainyard-operator", "The name of that lease.")
 	o.lease.register(flags)
 	flags.StringVar(&o.namespace, "namespace", os.Getenv("KUBEFLOW_NAMESPACE"), "The namespace whose jobs to run; empty for all.")
+	flags.StringVar(&o.agentImage, "agent-image", "", "The image with the agent of MPI jobs; empty for the operator's own.")
 	flags.IntVar(&o.workers, "controller-threads", 10, "How many jobs of a kind are reconciled in parallel.")
 	flags.Float64Var(&o.qps, "kube-api-qps", 0, "The limit of requests a second to the API server; 0 means that only the API server limits them.")
 	flags.StringVar(&o.clusterDomain, "cluster-domain", "", "The DNS domain of the cluster; empty for the one in the operator's /etc/resolv.conf, or else cluster.local.")
@@ -87,7 +89,10 @@ func run(o options) error {
 	if err != nil {
 		return fmt.Errorf("starting the operator: %w", err)
 	}
-	if err := controller.Setup(mgr, controller.Options{Workers: o.workers, Metrics: metrics.Registry, ClusterDomain: clusterDomain(o)}); err != nil {
+	setup := controller.Options{
+		Workers: o.workers, Metrics: metrics.Registry, ClusterDomain: clusterDomain(o), Agent: agent(context.Background(), config, o),
+	}
+	if err := controller.Setup(mgr, setup); err != nil {
 		return err
 	}
 	if err := mgr.AddHealthzCheck("healthz", healthz.Ping); err != nil {

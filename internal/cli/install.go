@@ -27,6 +27,7 @@ type install struct {
 	dryRun       bool
 	crdOnly      bool
 	besideOthers bool
+	mpi          bool
 }
 
 func installCommand() *cobra.Command {
@@ -43,6 +44,7 @@ has them already. The operator runs in namespace trainyard-system. You need the 
 	cmd.Flags().StringVar(&i.image, "image", "", "the operator's image, which you have built and pushed")
 	cmd.Flags().BoolVar(&i.crdOnly, "crds-only", false, "only the kinds, no operator")
 	cmd.Flags().BoolVar(&i.dryRun, "dry-run", false, "print the manifests and do nothing")
+	cmd.Flags().BoolVar(&i.mpi, "mpi", false, "let the operator create the Secrets with SSH keys that MPIJobs need")
 	cmd.Flags().BoolVar(&i.besideOthers, "beside-others", false, "install although Training Operator or Kubeflow Trainer runs the same kinds of jobs")
 	return cmd
 }
@@ -136,9 +138,13 @@ func (i *install) build() (string, error) {
 	if colon := strings.LastIndex(i.image, ":"); colon > strings.LastIndex(i.image, "/") {
 		name, tag = i.image[:colon], i.image[colon+1:]
 	}
+	resources := "../config/default, ../config/runtimes"
+	if i.mpi {
+		resources += ", ../config/mpi"
+	}
 	for file, text := range map[string]string{
 		"/api/crds/kustomization.yaml": "resources:\n" + kinds.String(),
-		"/install/kustomization.yaml":  fmt.Sprintf("resources: [../config/default, ../config/runtimes]\nimages: [{name: trainyard-operator, newName: %q, newTag: %q}]\n", name, tag),
+		"/install/kustomization.yaml":  fmt.Sprintf("resources: [%s]\nimages: [{name: trainyard-operator, newName: %q, newTag: %q}]\n", resources, name, tag),
 	} {
 		if err := memory.WriteFile(file, []byte(text)); err != nil {
 			return "", fmt.Errorf("reading the manifests: %w", err)

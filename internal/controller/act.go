@@ -92,7 +92,25 @@ func (p *pass) update(ctx context.Context, d job.Decision) error {
 }
 
 func (p *pass) createChild(ctx context.Context, child job.Child) error {
-	return p.createObject(ctx, child.Object, child.Kind, child.Required)
+	if !child.Unseen {
+		return p.createObject(ctx, child.Object, child.Kind, child.Required)
+	}
+	obj := child.Object.DeepCopyObject().(client.Object)
+	for _, kind := range manifest.ChildKinds {
+		if kind.ChildKind == child.ChildKind && kind.Fill != nil {
+			if err := kind.Fill(obj); err != nil {
+				return fmt.Errorf("creating %s %s: %w", strings.ToLower(child.Kind), child.GetName(), err)
+			}
+		}
+	}
+	err := p.client.Create(ctx, obj)
+	switch {
+	case err == nil, apierrors.IsAlreadyExists(err): // one of an earlier attempt
+		return nil
+	case apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		err = fmt.Errorf("%w; the operator needs the rights of config/mpi, which is mpi: true in the chart", err)
+	}
+	return &rejection{object: strings.ToLower(child.Kind) + " " + child.GetName(), optional: !child.Required, error: err}
 }
 
 // createObject creates a pod or another child. A name that is taken by a child of ours is no failure: the cache was behind.

@@ -34,6 +34,9 @@ type childKinds struct {
 func (c *childKinds) setup(ctx context.Context, kinds []manifest.ChildKind, now time.Time) error {
 	c.asked = now
 	for _, kind := range kinds {
+		if kind.Unseen {
+			continue
+		}
 		if kind.Optional && !c.serves(kind) {
 			c.missing = append(c.missing, kind)
 		} else if err := c.watch(ctx, kind); err != nil {

@@ -24,6 +24,7 @@ import (
 	"github.com/trainyard/trainyard/api/crds"
 	"github.com/trainyard/trainyard/internal/cluster"
 	"github.com/trainyard/trainyard/internal/controller"
+	"github.com/trainyard/trainyard/internal/localoperator"
 	"github.com/trainyard/trainyard/internal/testing/local"
 )
 
@@ -175,7 +176,11 @@ func newOperator(cfg *rest.Config, namespace string, numbers prometheus.Register
 	if err != nil {
 		return nil, err
 	}
-	return mgr, controller.Setup(mgr, controller.Options{Workers: 4, Metrics: numbers})
+	agent, err := localoperator.Agent()
+	if err != nil {
+		return nil, err
+	}
+	return mgr, controller.Setup(mgr, controller.Options{Workers: 4, Metrics: numbers, Agent: agent})
 }
 
 // operatorOf is the user agent of a namespace's operator.

@@ -34,6 +34,7 @@ type Reconciler struct {
 	childKinds *childKinds
 	// clusterDomain is the DNS domain of the cluster.
 	clusterDomain string
+	agent         manifest.Agent
 }
 
 // pass is one reconciliation of one job.
@@ -67,6 +68,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		Reconciler: r, memory: r.memories.job(request.NamespacedName), stored: obj, obj: whole, manifest: r.kind.Read(whole), at: r.now(),
 	}
 	p.manifest.ClusterDomain = r.clusterDomain
+	if r.agent.Image != "" {
+		p.manifest.Agent = r.agent
+	}
 	observed, err := p.observe(ctx)
 	if err != nil {
 		return reconcile.Result{}, err

@@ -53,8 +53,9 @@ func (w *world) installRights() (token string) {
 		w.Fatal(err)
 	}
 	w.Kubectl("apply", "--server-side", "--namespace="+home, "-k", w.overlay("../../config/rbac"))
+	w.Kubectl("apply", "--server-side", "--namespace="+home, "-k", w.overlay("../../config/mpi"))
 	for _, right := range []authorizationv1.ResourceAttributes{ // one of each role: they take effect a moment later
-		{Group: "kubeflow.org", Resource: "pytorchjobs", Verb: "watch"}, {Resource: "nodes", Verb: "get"},
+		{Group: "kubeflow.org", Resource: "pytorchjobs", Verb: "watch"}, {Resource: "nodes", Verb: "get"}, {Resource: "secrets", Verb: "create"},
 		{Namespace: home, Group: "coordination.k8s.io", Resource: "leases", Verb: "update"},
 	} {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{

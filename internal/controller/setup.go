@@ -65,7 +65,7 @@ func Cache(namespace string) (cache.Options, error) {
 		ByObject:         map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: children.Label, Transform: slimPod}},
 	}
 	for _, kind := range manifest.ChildKinds {
-		if !kind.Optional { // a cache refuses options for a kind that is not served
+		if !kind.Optional && !kind.Unseen { // a cache refuses options for a kind that is not served
 			options.ByObject[kind.New()] = children
 		}
 	}
@@ -104,6 +104,8 @@ type Options struct {
 	Children []manifest.ChildKind
 	// ClusterDomain is the DNS domain of the cluster; empty for manifest.DefaultClusterDomain.
 	ClusterDomain string
+	// Agent is how pods of MPI jobs get their program.
+	Agent manifest.Agent
 }
 
 // Setup lets the manager run jobs of all kinds.
@@ -134,7 +136,7 @@ func Setup(mgr ctrl.Manager, options Options) error {
 	for _, kind := range options.Kinds {
 		r := &Reconciler{
 			kind: kind, client: mgr.GetClient(), live: mgr.GetAPIReader(), metrics: numbers, now: time.Now, childKinds: children,
-			recorder: recorder, clusterDomain: options.ClusterDomain,
+			recorder: recorder, clusterDomain: options.ClusterDomain, agent: options.Agent,
 		}
 		if r.controller, err = r.setup(mgr, options.Workers); err != nil {
 			return fmt.Errorf("setting up %s: %w", kind.Name(), err)

@@ -22,6 +22,9 @@ type ChildKind struct {
 	Required bool
 	// Until is when the children are removed.
 	Until Removal
+	// Unseen: the operator may create such children but not read them. So each is created, again, before the first pod of an
+	// attempt, and one that exists already is what it should be.
+	Unseen bool
 }
 
 // Removal is the moment at which children of a kind are removed. A suspended job has none of any kind.
@@ -36,6 +39,8 @@ const (
 	RemoveAtEnd Removal = "End"
 	// RemoveWhenFinishing: as RemoveAtEnd, but as soon as an elastic job has a replica that succeeded.
 	RemoveWhenFinishing Removal = "Finishing"
+	// RemoveWithJob: never by us. The garbage collector removes them with the job.
+	RemoveWithJob Removal = "Job"
 )
 
 // The kinds of children that jobs have.
@@ -44,6 +49,9 @@ var (
 	Services = ChildKind{Kind: "Service", Required: true, Until: RemoveWithLastPod}
 	// Autoscalers change the number of replicas of elastic jobs.
 	Autoscalers = ChildKind{Kind: "HorizontalPodAutoscaler", Until: RemoveWhenFinishing}
+	// Keys are Secrets with which replicas prove to each other that they belong to the same job. Whoever can read Secrets can read
+	// those of others, so the operator does not.
+	Keys = ChildKind{Kind: "Secret", Required: true, Until: RemoveWithJob, Unseen: true}
 )
 
 // Child is an object that a job wants besides its pods: as it should be in a Job, as it is in an Observed.
@@ -68,7 +76,7 @@ func (p *pass) keepChildren() (podsMayFollow bool) {
 	podsMayFollow = true
 	wanted := map[string]bool{}
 	for _, want := range p.Job.Children {
-		if !p.wants(want.ChildKind) {
+		if want.Unseen || !p.wants(want.ChildKind) {
 			continue
 		}
 		wanted[want.name()] = true
@@ -108,6 +116,15 @@ func (p *pass) keepChild(want, have Child, exists bool) bool {
 	return true
 }
 
+// createUnseen creates the children that cannot be observed, before the first pods of an attempt.
+func (p *pass) createUnseen() {
+	for _, want := range p.Job.Children {
+		if want.Unseen {
+			p.CreateChildren = append(p.CreateChildren, want)
+		}
+	}
+}
+
 // UnservedWait is how long a job waits before it is asked again whether the cluster serves a kind that it lacked.
 const UnservedWait = 10 * time.Second
 
@@ -134,7 +151,7 @@ func (p *pass) deleteChildren(podsOver bool) {
 
 // deleteChild removes a child of this job, unless it is being removed already.
 func (p *pass) deleteChild(c Child) bool {
-	if !owned(c, p.Job) || c.GetDeletionTimestamp() != nil {
+	if c.Until == RemoveWithJob || !owned(c, p.Job) || c.GetDeletionTimestamp() != nil {
 		return false
 	}
 	p.DeleteChildren = append(p.DeleteChildren, c)

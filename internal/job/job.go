@@ -59,6 +59,8 @@ type Role struct {
 	Container string
 	// MayFinish says that its replicas may go on for FinishWithin when the job has succeeded.
 	MayFinish bool
+	// Single says that the role has one replica, whose pod is named without an index.
+	Single bool
 	// After are the roles that this one waits for. No role waits for itself, not by way of others either.
 	After []Dependency
 }
@@ -95,6 +97,9 @@ const AnnotationBounds = "trainyard.dev/elastic-bounds"
 
 // PodName is the name of a replica's pod.
 func (j Job) PodName(r Replica) string {
+	if role := j.role(r.Role); role != nil && role.Single {
+		return j.Name + "-" + strings.ToLower(r.Role)
+	}
 	return j.Name + "-" + strings.ToLower(r.Role) + "-" + strconv.Itoa(int(r.Index))
 }
 

@@ -41,7 +41,11 @@ func (p *pass) createPods() {
 			p.CreatePods = append(p.CreatePods, r.Replica)
 		}
 	}
-	if s.Attempt > 0 && len(p.CreatePods) > 0 && !present {
+	if len(p.CreatePods) == 0 || present {
+		return
+	}
+	p.createUnseen()
+	if s.Attempt > 0 {
 		p.Ask.Pods = p.Ask.Pods || !p.Live
 	}
 }

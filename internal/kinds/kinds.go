@@ -9,6 +9,7 @@ import (
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
 	"github.com/trainyard/trainyard/internal/job"
 	"github.com/trainyard/trainyard/internal/kinds/jax"
+	"github.com/trainyard/trainyard/internal/kinds/mpi"
 	"github.com/trainyard/trainyard/internal/kinds/paddle"
 	"github.com/trainyard/trainyard/internal/kinds/pytorch"
 	"github.com/trainyard/trainyard/internal/kinds/tensorflow"
@@ -61,7 +62,7 @@ type Based interface {
 }
 
 // All are the kinds, in the order in which they are set up.
-var All = []Adapter{pytorch.Kind, tensorflow.Kind, jax.Kind, xgboost.Kind, paddle.Kind, trainjob.Kind{}}
+var All = []Adapter{pytorch.Kind, tensorflow.Kind, jax.Kind, xgboost.Kind, paddle.Kind, mpi.Kind, trainjob.Kind{}}
 
 // Of is the kind of an object in whatever version, nil if it is no job of ours.
 func Of(object schema.GroupVersionKind) Adapter {

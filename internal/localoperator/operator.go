@@ -45,7 +45,11 @@ func Run(ctx context.Context, inside cluster.Inside) error {
 	if err != nil {
 		return fmt.Errorf("starting the operator: %w", err)
 	}
-	if err := controller.Setup(mgr, controller.Options{Workers: workers, Metrics: prometheus.NewRegistry()}); err != nil {
+	agent, err := Agent()
+	if err != nil {
+		return err
+	}
+	if err := controller.Setup(mgr, controller.Options{Workers: workers, Metrics: prometheus.NewRegistry(), Agent: agent}); err != nil {
 		return err
 	}
 	// Only jobs that use a runtime wait for the runtimes.

@@ -18,6 +18,8 @@ type ChildKind struct {
 	New func() Object
 	// Optional says that a cluster may lack the kind. It is watched where it is served.
 	Optional bool
+	// Fill completes a child when it is created, with what must be different each time; nil for nothing.
+	Fill func(Object) error
 	// change makes an existing child, a copy of which it is given, what the job wants it to be. Kinds without it are never
 	// updated.
 	change func(have, want Object)
@@ -30,6 +32,7 @@ var ChildKinds = []ChildKind{
 		ChildKind: job.Autoscalers, GroupVersion: autoscalingv2.SchemeGroupVersion,
 		New: func() Object { return &autoscalingv2.HorizontalPodAutoscaler{} }, change: changeAutoscaler,
 	},
+	{ChildKind: job.Keys, GroupVersion: corev1.SchemeGroupVersion, New: func() Object { return &corev1.Secret{} }, Fill: fillKeys},
 }
 
 // Children are the objects that the job wants besides its pods.
@@ -40,6 +43,9 @@ func (m *Manifest) Children() []job.Child {
 	}
 	if m.Autoscaled() {
 		children = append(children, job.Child{ChildKind: job.Autoscalers, Object: m.autoscaler()})
+	}
+	if m.KeySecret != "" {
+		children = append(children, job.Child{ChildKind: job.Keys, Object: m.keys()})
 	}
 	return children
 }

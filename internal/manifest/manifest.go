@@ -34,7 +34,27 @@ type Manifest struct {
 	Rendezvous bool
 	// ClusterDomain is the DNS domain of the cluster; empty for DefaultClusterDomain.
 	ClusterDomain string
+	// Equip adds what the pod of a replica has only in this kind, after all else; nil for nothing.
+	Equip func(pod *corev1.Pod, r job.Replica)
+	// Agent is how pods get the program that starts processes in other pods. The operator sets it.
+	Agent Agent
+	// KeySecret is the name of the Secret with which replicas recognise each other, empty for none.
+	KeySecret string
 }
+
+// Agent is how an init container delivers package mpiagent to a pod.
+type Agent struct {
+	// Image has the program, Command runs it there.
+	Image   string
+	Command []string
+	// Link says that all containers see the same files, so that a link does instead of a copy.
+	Link bool
+	// Env is for the containers that use it.
+	Env []corev1.EnvVar
+}
+
+// DefaultAgent is the agent of the operator's image.
+var DefaultAgent = Agent{Image: "trainyard-operator", Command: []string{"/trainyard-agent"}}
 
 // Env is the environment of a replica. A variable that the template sets is left as it is.
 type Env struct {

@@ -50,6 +50,9 @@ func (m *Manifest) Pod(r job.Replica, attempt int32) *corev1.Pod {
 	m.setEnvironment(pod, r, role, attempt)
 	m.searchJob(&pod.Spec)
 	tolerateSilence(&pod.Spec)
+	if m.Equip != nil {
+		m.Equip(pod, r)
+	}
 	return pod
 }
 

@@ -1,6 +1,6 @@
 // Command gen completes the definitions that controller-gen wrote into the current directory, with the few things that no marker
-// can express: all versions have the same schema, Kubernetes' own types have no descriptions, ephemeral
-// containers of pod templates are not described, runtimes can be edited, and rules can refer to the name. Then it copies the definitions to the installers.
+// can express: all versions have the same schema (but for one default of MPIJobs), Kubernetes' own types have no descriptions, pod templates have only fields that a
+// new pod can have, runtimes can be edited, and rules can refer to the name. Then it copies the definitions to the installers.
 package main
 
 import (
@@ -48,11 +48,14 @@ func finish(file string) error {
 	if err := yaml.Unmarshal(data, &crd); err != nil {
 		return fmt.Errorf("parsing %s: %w", file, err)
 	}
-	equalizeVersions(crd)
+	if err := equalizeVersions(crd); err != nil {
+		return fmt.Errorf("copying the schema of %s: %w", file, err)
+	}
 	for _, version := range versions(crd) {
 		root := version["schema"].(object)["openAPIV3Schema"].(object)
 		declareName(root)
 		trim(root)
+		completeMPIJob(version["name"].(string), root)
 	}
 	data, err = yaml.Marshal(crd)
 	if err != nil {
@@ -70,7 +73,7 @@ func versions(crd object) []object {
 }
 
 // equalizeVersions gives every version the schema of the stored one. Nothing is converted between versions, so they must not differ.
-func equalizeVersions(crd object) {
+func equalizeVersions(crd object) error {
 	var stored object
 	for _, version := range versions(crd) {
 		if version["storage"] == true {
@@ -79,9 +82,33 @@ func equalizeVersions(crd object) {
 	}
 	for _, version := range versions(crd) {
 		for _, part := range []string{"schema", "additionalPrinterColumns", "subresources"} {
-			version[part] = stored[part]
+			text, err := yaml.Marshal(stored[part])
+			if err != nil {
+				return err
+			}
+			var own any // each version has its own copy
+			if err := yaml.Unmarshal(text, &own); err != nil {
+				return err
+			}
+			version[part] = own
 		}
 	}
+	return nil
+}
+
+// completeMPIJob writes what differs in MPIJobs: they may name mpi-operator as their manager, and a job of its version gets a path of
+// its SSH keys, by which the operator knows it.
+func completeMPIJob(version string, root object) {
+	spec := root["properties"].(object)["spec"].(object)["properties"].(object)
+	path, ok := spec["sshAuthMountPath"].(object)
+	if !ok {
+		return
+	}
+	if version == "v2beta1" {
+		path["default"] = "/root/.ssh"
+	}
+	managedBy := spec["runPolicy"].(object)["properties"].(object)["managedBy"].(object)
+	managedBy["enum"] = append(managedBy["enum"].([]any), "kubeflow.org/mpi-operator")
 }
 
 // declareName adds metadata.name to the schema. Without it a rule's fieldPath may not refer to the name.
@@ -95,9 +122,8 @@ var kubernetesTypes = map[string]bool{
 	"template": true, "metrics": true, "labelSelector": true, "env": true, "secretRef": true, "resourcesPerNode": true,
 }
 
-// trim drops what a job does not need of Kubernetes' own types: their descriptions and, in a pod template, the schema of ephemeral
-// containers. No pod can be created with these, and their schema is a fifth of its size. They are stored as they are, so that no
-// client loses what it wrote.
+// trim drops what a job does not need of Kubernetes' own types: their descriptions and, in a pod template, ephemeral containers.
+// No pod can be created with these, and they are a fifth of its size.
 func trim(schema object) {
 	for name, property := range subschemas(schema) {
 		if kubernetesTypes[name] {
@@ -110,10 +136,8 @@ func trim(schema object) {
 
 // strip trims everything below a schema and keeps its own description.
 func strip(schema object) {
-	if properties, ok := schema["properties"].(object); ok && properties["ephemeralContainers"] != nil {
-		properties["ephemeralContainers"] = object{
-			"type": "array", "items": object{"type": "object", "x-kubernetes-preserve-unknown-fields": true},
-		}
+	if properties, ok := schema["properties"].(object); ok {
+		delete(properties, "ephemeralContainers")
 	}
 	for name, below := range subschemas(schema) {
 		delete(below, "description")

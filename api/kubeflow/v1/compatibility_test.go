@@ -43,6 +43,10 @@ func TestNothingOfTrainingOperatorsTypesIsLost(t *testing.T) {
 		paddle := theirs.PaddleJob{}
 		fill.Fill(&paddle)
 		through[kubeflowv1.PaddleJob](t, seed, paddle)
+
+		mpi := theirs.MPIJob{}
+		fill.Fill(&mpi)
+		through[kubeflowv1.MPIJob](t, seed, mpi)
 	}
 }
 
@@ -139,6 +143,8 @@ func TestConstantsAreTrainingOperators(t *testing.T) {
 		kubeflowv1.XGBoostPortName:            theirs.XGBoostJobDefaultPortName,
 		kubeflowv1.PaddleContainer:            theirs.PaddleJobDefaultContainerName,
 		kubeflowv1.PaddlePortName:             theirs.PaddleJobDefaultPortName,
+		kubeflowv1.MPIContainer:               theirs.MPIJobDefaultContainerName,
+		string(kubeflowv1.MPILauncher):        string(theirs.MPIJobReplicaTypeLauncher),
 		string(kubeflowv1.JobCreated):         string(theirs.JobCreated),
 		string(kubeflowv1.JobRunning):         string(theirs.JobRunning),
 		string(kubeflowv1.JobRestarting):      string(theirs.JobRestarting),

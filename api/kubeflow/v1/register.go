@@ -16,7 +16,7 @@ var AddToScheme = builder.AddToScheme
 
 func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion, &PyTorchJob{}, &PyTorchJobList{}, &TFJob{}, &TFJobList{}, &JAXJob{}, &JAXJobList{}, &XGBoostJob{}, &XGBoostJobList{},
-		&PaddleJob{}, &PaddleJobList{})
+		&PaddleJob{}, &PaddleJobList{}, &MPIJob{}, &MPIJobList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }

@@ -58,6 +58,10 @@ func paddle(spec string, all ...string) string {
 	pod := "template: {spec: {containers: [{name: paddle, image: train}]}}"
 	return "apiVersion: kubeflow.org/v1\nkind: PaddleJob\nmetadata: {name: mnist}\nspec: {" + spec + "paddleReplicaSpecs: " + roles(pod, all...) + "}"
 }
+func mpi(spec string, all ...string) string {
+	pod := "template: {spec: {containers: [{name: mpi, image: train}]}}"
+	return "apiVersion: kubeflow.org/v1\nkind: MPIJob\nmetadata: {name: mnist}\nspec: {" + spec + "mpiReplicaSpecs: " + roles(pod, all...) + "}"
+}
 func tfRoles(all ...string) string { return tf("tfReplicaSpecs: " + roles(tfPod, all...)) }
 
 func named(name, manifest string) string {
@@ -111,6 +115,12 @@ func TestRefusalsSayWhatToDo(t *testing.T) {
 		{"a PaddleJob without replicas", paddle("", "Master=0"), "spec.paddleReplicaSpecs: Invalid value: the job has no replicas: add a Master or a Worker with replicas of at least 1"},
 		{"a role that a PaddleJob does not have", paddle("", "Worker", "PS"), "spec.paddleReplicaSpecs: Invalid value: unknown role PS: use Master or Worker"},
 		{"an elastic PaddleJob without Workers", paddle("elasticPolicy: {}, ", "Master"), "spec: Invalid value: elasticPolicy is about Workers and the job has none: add the role Worker to paddleReplicaSpecs"},
+		{"an MPIJob without a Launcher", mpi("", "Worker=2"), "spec.mpiReplicaSpecs: Invalid value: an MPIJob has exactly one Launcher: add the role Launcher with replicas 1"},
+		{"an MPIJob with two Launchers", mpi("", "Launcher=2", "Worker"), "spec.mpiReplicaSpecs: Invalid value: an MPIJob has exactly one Launcher: add the role Launcher with replicas 1"},
+		{"a role that an MPIJob does not have", mpi("", "Launcher", "Master"), "spec.mpiReplicaSpecs: Invalid value: unknown role Master: use Launcher or Worker"},
+		{"an unknown MPI", mpi("mpiImplementation: LAM, ", "Launcher"), `spec.mpiImplementation: Unsupported value: "LAM": supported values: "OpenMPI", "Intel", "MPICH"`},
+		{"an unknown creation of the Launcher", mpi("launcherCreationPolicy: Later, ", "Launcher"), `spec.launcherCreationPolicy: Unsupported value: "Later": supported values: "AtStartup", "WaitForWorkersReady"`},
+		{"negative slots", mpi("slotsPerWorker: -1, ", "Launcher"), "spec.slotsPerWorker: Invalid value: -1: spec.slotsPerWorker in body should be greater than or equal to 0"},
 		{"a role that a JAXJob does not have", jax("Master", "Worker"), "spec.jaxReplicaSpecs: Invalid value: unknown role Master: use Worker"},
 		{"a JAXJob without replicas", jax("Worker=0"), "spec.jaxReplicaSpecs: Invalid value: the job has no replicas: add a Worker with replicas of at least 1"},
 		{"a JAXJob's role twice", jax("Worker", "worker"), "spec.jaxReplicaSpecs: Invalid value: a role is there twice, in different letter case: keep one of them"},

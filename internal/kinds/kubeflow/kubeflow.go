@@ -33,6 +33,8 @@ type Kind struct {
 	PerReplica []string
 	// Complete changes what is different in a job because of the kind's own fields: success, scope, elasticity. It may be nil.
 	Complete func(*manifest.Manifest, kubeflowv1.Job)
+	// Equip adds to a replica's pod what pods of this kind alone have. It may be nil.
+	Equip func(m *manifest.Manifest, obj kubeflowv1.Job, pod *corev1.Pod, r job.Replica)
 	// Environment is the environment of a replica in an attempt.
 	Environment func(m *manifest.Manifest, obj kubeflowv1.Job, r job.Replica, attempt int32) manifest.Env
 }
@@ -96,6 +98,9 @@ func (k Kind) Read(obj manifest.Object) *manifest.Manifest {
 		}
 	}
 	m.Job.Unsized = m.Autoscaled() && unsized(written, m.Job.Elastic.Role)
+	if k.Equip != nil {
+		m.Equip = func(pod *corev1.Pod, r job.Replica) { k.Equip(m, defaulted, pod, r) }
+	}
 	m.Job.Children = m.Children()
 	m.Env = func(r job.Replica, attempt int32) manifest.Env { return k.Environment(m, defaulted, r, attempt) }
 	return m
@@ -104,7 +109,9 @@ func (k Kind) Read(obj manifest.Object) *manifest.Manifest {
 // common is what is read alike from jobs of all kinds, whose defaults are set: identity, policy, roles, status.
 func (k Kind) common(obj kubeflowv1.Job) *manifest.Manifest {
 	parts, policy := obj.Parts(), obj.Parts().RunPolicy
-	m := &manifest.Manifest{Owner: k.GroupVersion().WithKind(k.Name()), Templates: map[string]*corev1.PodTemplateSpec{}}
+	m := &manifest.Manifest{
+		Owner: k.GroupVersion().WithKind(k.Name()), Templates: map[string]*corev1.PodTemplateSpec{}, Agent: manifest.DefaultAgent,
+	}
 	m.Job = job.Job{
 		Kind: k.Name(), Namespace: obj.GetNamespace(), Name: obj.GetName(), UID: obj.GetUID(), Generation: obj.GetGeneration(),
 		Deleting: obj.GetDeletionTimestamp() != nil, Owned: metav1.GetControllerOfNoCopy(obj) != nil,

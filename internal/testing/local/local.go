@@ -28,6 +28,7 @@ import (
 
 	"github.com/trainyard/trainyard/internal/cli"
 	"github.com/trainyard/trainyard/internal/cluster"
+	"github.com/trainyard/trainyard/internal/mpiagent"
 )
 
 // cliName is what the test binary is called when it is to be the command line.
@@ -38,6 +39,7 @@ const Timeout = 4 * time.Minute
 
 // Main runs a package's tests and stops the cluster that they used.
 func Main(m *testing.M, addons ...cluster.Addon) {
+	mpiagent.Main()
 	cluster.Main(addons...)
 	if os.Args[0] == cliName {
 		os.Exit(cli.Run(append([]string{"trainyard"}, os.Args[1:]...)))

@@ -1,0 +1,96 @@
+package controller_test
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
+	"github.com/trainyard/trainyard/internal/testing/local"
+)
+
+// ring is the program of examples/mpijob, compiled once.
+var ring struct {
+	sync.Once
+	path string
+	err  error
+}
+
+func ringProgram(t *testing.T) string {
+	t.Helper()
+	folder := local.Folder(t)
+	ring.Do(func() {
+		ring.path = filepath.Join(folder, "ring")
+		if out, err := exec.Command("mpicc", "-o", ring.path, "../../examples/mpijob/ring.c").CombinedOutput(); err != nil {
+			ring.err = fmt.Errorf("%w: %s", err, out)
+		}
+	})
+	if ring.err != nil {
+		t.Fatalf("compiling the ring (make setup installs Open MPI): %v", ring.err)
+	}
+	return ring.path
+}
+
+// mpiJob is a job whose Launcher runs mpirun with these arguments.
+func mpiJob(version, spec string, workers int, args ...string) string {
+	return fmt.Sprintf(`apiVersion: kubeflow.org/%s
+kind: MPIJob
+metadata: {name: demo}
+spec:
+  %s
+  mpiReplicaSpecs:
+    Launcher:
+      restartPolicy: OnFailure
+      template: {spec: {terminationGracePeriodSeconds: 1, containers: [{name: mpi, image: none, command: ["%s"]}]}}
+    Worker:
+      replicas: %d
+      template: {spec: {terminationGracePeriodSeconds: 1, containers: [{name: mpi, image: none}]}}
+`, version, spec, strings.Join(args, `", "`), workers)
+}
+
+// A real mpirun starts real processes in other pods. It is killed in the middle, and the next attempt goes on with the lap it had come to.
+func TestAnMPIRingSurvivesTheDeathOfItsLauncher(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	laps := filepath.Join(local.Folder(t), "laps")
+	w.Apply(mpiJob("v1", "runPolicy: {backoffLimit: 1}", 2, "mpirun", ringProgram(t), "40", "250", laps))
+	w.Await("lap 3: the token is 1", "logs", "demo-launcher", "-c", "mpi")
+	w.Kubectl("exec", "demo-launcher", "-c", "mpi", "--", "sh", "-c", "kill -KILL $(pidof mpirun.openmpi mpirun orterun)")
+	j := &training{world: w, name: "demo", empty: &kubeflowv1.MPIJob{}}
+	s := j.becomes(kubeflowv1.JobSucceeded)
+	if s.Retries != 1 || s.Attempt != 1 || s.LastFailure == nil || s.LastFailure.Pod != "demo-launcher" {
+		t.Errorf("the status is\n%s", describe(s))
+	}
+	w.says("demo-launcher", "rank 0 of 2 on demo-worker-0, attempt 1", "rank 1 of 2 on demo-worker-1, attempt 1", "done: 40 laps of 2")
+	if log := w.Logs("demo-launcher"); strings.Contains(log, "lap 0:") {
+		t.Errorf("it has begun from the beginning:\n%s", log)
+	}
+	w.Eventually("the Workers, which would serve forever, are gone", func() error {
+		if o := w.Try("", "get", "pods", "-o", "name"); strings.Contains(o.Stdout, "worker") {
+			return fmt.Errorf("there are %s", o.Stdout)
+		}
+		return nil
+	})
+}
+
+// A job of mpi-operator, with sshd as its Workers' command, runs on four pods with two processes each. The Launcher is a fifth host.
+func TestAnMPIRingOverFourPods(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	manifest := mpiJob("v2beta1", "slotsPerWorker: 2\n  runLauncherAsWorker: true\n  launcherCreationPolicy: WaitForWorkersReady", 3, "mpirun", ringProgram(t), "3")
+	w.Apply(strings.Replace(manifest, "image: none}]}}\n", "image: none, command: [/usr/sbin/sshd, -De]}]}}\n", 1))
+	j := &training{world: w, name: "demo", empty: &kubeflowv1.MPIJob{}}
+	if s := j.becomes(kubeflowv1.JobSucceeded); s.Retries+s.Disruptions != 0 || s.ReplicaStatuses["Launcher"].Succeeded != 1 {
+		t.Errorf("the status is\n%s", describe(s))
+	}
+	w.says("demo-launcher", "of 8 on demo-launcher", "of 8 on demo-worker-0", "of 8 on demo-worker-2", "lap 2: the token is 28", "done: 3 laps of 8")
+	var mj kubeflowv1.MPIJob
+	if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: w.Namespace, Name: "demo"}, &mj); err != nil || !mj.IsV2beta1() {
+		t.Errorf("the stored job does not know its version (%v): %+v", err, mj.Spec)
+	}
+}

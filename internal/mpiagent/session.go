@@ -1,0 +1,117 @@
+package mpiagent
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/trainyard/trainyard/internal/manifest/mpiplan"
+)
+
+// session runs the one command of a client's session. Variables that the client sends are set, as sshd does where its configuration
+// allows it.
+func session(channel ssh.Channel, requests <-chan *ssh.Request, gone <-chan struct{}) {
+	defer func() { _ = channel.Close() }()
+	env := os.Environ()
+	for request := range requests {
+		switch request.Type {
+		case "env":
+			var variable struct{ Name, Value string }
+			if ssh.Unmarshal(request.Payload, &variable) == nil {
+				env = append(env, variable.Name+"="+variable.Value)
+			}
+			reply(request, true)
+		case "exec":
+			var command struct{ Line string }
+			if err := ssh.Unmarshal(request.Payload, &command); err != nil {
+				reply(request, false)
+				return
+			}
+			reply(request, true)
+			go ssh.DiscardRequests(requests)
+			code := execute(command.Line, env, channel, gone)
+			_, _ = channel.SendRequest("exit-status", false, ssh.Marshal(struct{ Code uint32 }{uint32(code)}))
+			return
+		default:
+			reply(request, false)
+		}
+	}
+}
+
+func reply(request *ssh.Request, ok bool) {
+	if request.WantReply {
+		_ = request.Reply(ok, nil)
+	}
+}
+
+// execute runs a command line in a session of its own (setsid), by which all that it starts is found.
+func execute(line string, env []string, channel ssh.Channel, gone <-chan struct{}) int {
+	cmd := exec.Command("/bin/sh", "-c", line)
+	cmd.Env = env
+	cmd.Stdout, cmd.Stderr = channel, channel.Stderr()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.WaitDelay = time.Second // a daemon that it leaves behind may keep the output open
+	stdin, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		_, _ = fmt.Fprintf(channel.Stderr(), "%s: %v\n", mpiplan.Name, err)
+		return 127
+	}
+	go func() {
+		_, _ = io.Copy(stdin, channel)
+		_ = stdin.Close()
+	}()
+	ended := make(chan struct{})
+	go func() {
+		select {
+		case <-gone:
+			endSession(cmd.Process.Pid, ended)
+		case <-ended:
+		}
+	}()
+	_ = cmd.Wait()
+	close(ended)
+	return codeOf(cmd.ProcessState.Sys().(syscall.WaitStatus))
+}
+
+// termWait is how long the processes of a lost client have to end by themselves. Open MPI's daemon kills its processes on SIGTERM.
+const termWait = 2 * time.Second
+
+func endSession(leader int, ended <-chan struct{}) {
+	_ = syscall.Kill(leader, syscall.SIGTERM)
+	select {
+	case <-ended:
+	case <-time.After(termWait):
+	}
+	for _, pid := range sessionOf(leader) {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
+// sessionOf are the processes of a session. Processes of mpirun are in process groups of their own, but in its session.
+func sessionOf(leader int) []int {
+	entries, _ := os.ReadDir("/proc")
+	var all []int
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			continue
+		}
+		stat, _ := os.ReadFile("/proc/" + entry.Name() + "/stat")
+		_, rest, _ := strings.Cut(string(stat), ") ") // the name before may have spaces
+		fields := strings.Fields(rest)                // state, parent, process group, session
+		if len(fields) > 3 && fields[3] == strconv.Itoa(leader) {
+			all = append(all, pid)
+		}
+	}
+	return all
+}
