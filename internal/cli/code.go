@@ -7,14 +7,16 @@ import (
 	"path/filepath"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
 	"github.com/trainyard/trainyard/internal/code"
+	"github.com/trainyard/trainyard/internal/kinds"
+	"github.com/trainyard/trainyard/internal/kinds/kubeflow"
 	"github.com/trainyard/trainyard/internal/text"
 	"github.com/trainyard/trainyard/internal/yard"
 )
@@ -85,23 +87,38 @@ func (r *running) bringCode(job *unstructured.Unstructured) (bundle *code.Bundle
 
 // addCode makes the pods of a job unpack the code. The job gets its name here, because the names of its parts begin with it.
 func addCode(obj *unstructured.Unstructured, bundle *code.Bundle) (prefix string, err error) {
-	pj := &kubeflowv1.PyTorchJob{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, pj); err != nil {
-		return "", fmt.Errorf("adding the code to the job: %w", err)
+	if obj.GetName() == "" {
+		obj.SetName(obj.GetGenerateName() + rand.String(5))
+		obj.SetGenerateName("")
 	}
-	if pj.Name == "" {
-		pj.Name, pj.GenerateName = pj.GenerateName+rand.String(5), ""
+	prefix = obj.GetName() + "-code-" + rand.String(5) // those of an earlier job of this name may still be there
+	return prefix, editPods(obj, func(spec *corev1.PodSpec) { bundle.AddTo(spec, &spec.Containers[0], prefix) })
+}
+
+// editPods changes the pods of every role of a job.
+func editPods(obj *unstructured.Unstructured, edit func(*corev1.PodSpec)) error {
+	kind, ok := kinds.Of(obj.GroupVersionKind()).(kubeflow.Kind)
+	if !ok {
+		return fmt.Errorf("%s %s has no replicas to edit", obj.GetKind(), obj.GetName())
 	}
-	prefix = pj.Name + "-code-" + rand.String(5) // those of an earlier job of this name may still be there
-	spec := &pj.Spec.PyTorchReplicaSpecs[kubeflowv1.PyTorchWorker].Template.Spec
-	bundle.AddTo(spec, &spec.Containers[0], prefix)
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pj)
-	if err != nil {
-		return "", fmt.Errorf("adding the code to the job: %w", err)
+	roles, _, _ := unstructured.NestedMap(obj.Object, "spec", kind.Layout.ReplicaSpecs)
+	for role := range roles {
+		at := []string{"spec", kind.Layout.ReplicaSpecs, role, "template", "spec"}
+		content, _, _ := unstructured.NestedMap(obj.Object, at...)
+		spec := &corev1.PodSpec{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, spec); err != nil {
+			return fmt.Errorf("reading the pods of role %s: %w", role, err)
+		}
+		edit(spec)
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(spec)
+		if err != nil {
+			return fmt.Errorf("writing the pods of role %s: %w", role, err)
+		}
+		if err := unstructured.SetNestedMap(obj.Object, content, at...); err != nil {
+			return fmt.Errorf("writing the pods of role %s: %w", role, err)
+		}
 	}
-	delete(content, "status")
-	obj.Object = content
-	return prefix, nil
+	return nil
 }
 
 // sendCode creates the ConfigMaps of a job's code. The job exists already, and owns them: whatever happens here, they are deleted with
@@ -133,12 +150,9 @@ func startIn(obj *unstructured.Unstructured, dir string) error {
 	if info, err := os.Stat(absolute); err != nil || !info.IsDir() {
 		return usageError{fmt.Errorf("--code %s: there is no such directory", dir)}
 	}
-	at := []string{"spec", "pytorchReplicaSpecs", "Worker", "template", "spec", "containers"}
-	containers, _, _ := unstructured.NestedSlice(obj.Object, at...)
-	for i := range containers {
-		if c, ok := containers[i].(map[string]any); ok {
-			c["workingDir"] = absolute
+	return editPods(obj, func(spec *corev1.PodSpec) {
+		for i := range spec.Containers {
+			spec.Containers[i].WorkingDir = absolute
 		}
-	}
-	return unstructured.SetNestedSlice(obj.Object, containers, at...)
+	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
 	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
 	"github.com/trainyard/trainyard/internal/cluster"
 	"github.com/trainyard/trainyard/internal/kinds"
@@ -40,7 +41,7 @@ func localizeRoles(obj *unstructured.Unstructured, field, dir string) error {
 		containers, _, _ := unstructured.NestedSlice(obj.Object, at...)
 		for i := range containers {
 			if c, ok := containers[i].(map[string]any); ok {
-				localizeContainer(c, dir)
+				localizeContainer(c, dir, !ignoresArgs(obj, role))
 			}
 		}
 		if len(containers) > 0 {
@@ -52,12 +53,17 @@ func localizeRoles(obj *unstructured.Unstructured, field, dir string) error {
 	return nil
 }
 
-func localizeContainer(container map[string]any, dir string) {
+// ignoresArgs reports whether the operator ignores the args of a role without a command: a Worker of an MPIJob serves the Launcher.
+func ignoresArgs(obj *unstructured.Unstructured, role string) bool {
+	return obj.GetKind() == kubeflowv1.MPIJobKind && strings.EqualFold(role, string(kubeflowv1.MPIWorker))
+}
+
+func localizeContainer(container map[string]any, dir string, argsAreCommand bool) {
 	if container["workingDir"] == nil {
 		container["workingDir"] = dir
 	}
 	// Flyte passes a whole command line as args, for images without an entry point. Args that begin with a flag need an entry point.
-	if args, _ := container["args"].([]any); len(args) > 0 && container["command"] == nil && !strings.HasPrefix(fmt.Sprint(args[0]), "-") {
+	if args, _ := container["args"].([]any); argsAreCommand && len(args) > 0 && container["command"] == nil && !strings.HasPrefix(fmt.Sprint(args[0]), "-") {
 		container["command"] = args
 		delete(container, "args")
 	}

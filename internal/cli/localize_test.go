@@ -52,7 +52,7 @@ func TestArgumentsAreTheCommandWhereThereIsNoImage(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			container := map[string]any{"args": c.args}
-			localizeContainer(container, "/")
+			localizeContainer(container, "/", true)
 			if !reflect.DeepEqual(container["command"], c.command) || (container["args"] == nil) != (c.command != nil) {
 				t.Errorf("the container is %v", container)
 			}

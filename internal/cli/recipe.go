@@ -27,6 +27,7 @@ type recipe struct {
 	name, image, nodes, nproc, clean, code string
 	retries                                int32
 	deadline, ttl                          durationFlag
+	mpi                                    bool
 }
 
 // flags are the flags that describe the job.
@@ -36,6 +37,7 @@ func (r *recipe) flags() *pflag.FlagSet {
 	flags.StringVar(&r.name, "name", "", "the job's name (default: the script's name and a random suffix)")
 	flags.StringVar(&r.nodes, "nodes", "1", "how many replicas; 1:4 for an elastic job of one to four")
 	flags.StringVar(&r.nproc, "nproc", "", "training processes in each replica: a number, auto, cpu or gpu; a python command is started by torchrun, any other must call torchrun itself")
+	flags.BoolVar(&r.mpi, "mpi", false, "start the processes by mpirun: --nodes Workers with --nproc processes each")
 	flags.Int32Var(&r.retries, "retries", 0, "how many failures are retried")
 	flags.Var(&r.deadline, "deadline", "how long the job may run, as in 2h (default: as long as it takes)")
 	flags.StringVar(&r.clean, "clean", "running", "which pods are deleted at the end: none, running or all")
@@ -71,6 +73,9 @@ func (*recipe) firstSet(cmd *cobra.Command) (name string) {
 
 // job is the manifest for the flags and the command.
 func (r *recipe) job(command []string) (*unstructured.Unstructured, error) {
+	if r.mpi {
+		return r.mpiJob(command)
+	}
 	pj := &kubeflowv1.PyTorchJob{}
 	pj.SetGroupVersionKind(kubeflowv1.GroupVersion.WithKind(kubeflowv1.PyTorchJobKind))
 	if pj.Name = r.name; r.name == "" {
@@ -88,7 +93,7 @@ func (r *recipe) job(command []string) (*unstructured.Unstructured, error) {
 		func() error { return r.setNodes(pj, worker) },
 		func() error { return r.setPolicy(&pj.Spec.RunPolicy.LifecyclePolicy) },
 		func() error { return r.setProcesses(pj, &container) },
-		func() error { return r.apply(pj, &worker.Template, &container) },
+		func() error { return r.apply(&pj.ObjectMeta, &pj.Spec.RunPolicy, &worker.Template, &container) },
 	} {
 		if err := step(); err != nil {
 			return nil, usageError{err}
@@ -96,7 +101,12 @@ func (r *recipe) job(command []string) (*unstructured.Unstructured, error) {
 	}
 	worker.Template.Spec.Containers = []corev1.Container{container}
 	pj.Spec.PyTorchReplicaSpecs = map[kubeflowv1.ReplicaType]*kubeflowv1.ReplicaSpec{kubeflowv1.PyTorchWorker: worker}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pj)
+	return withoutStatus(pj)
+}
+
+// withoutStatus is a job as a person would write it.
+func withoutStatus(job runtime.Object) (*unstructured.Unstructured, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(job)
 	if err != nil {
 		return nil, fmt.Errorf("building the manifest: %w", err)
 	}

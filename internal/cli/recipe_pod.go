@@ -40,15 +40,15 @@ func (r *podRecipe) addFlags(flags *pflag.FlagSet) {
 // queueLabel is how Kueue finds the queue of a job.
 const queueLabel = "kueue.x-k8s.io/queue-name"
 
-// apply puts what the flags say into a job and the template of its Workers.
-func (r *podRecipe) apply(pj *kubeflowv1.PyTorchJob, template *corev1.PodTemplateSpec, c *corev1.Container) error {
+// apply puts what the flags say into a job and the template of one of its roles.
+func (r *podRecipe) apply(meta *metav1.ObjectMeta, policy *kubeflowv1.RunPolicy, template *corev1.PodTemplateSpec, c *corev1.Container) error {
 	for _, step := range []func() error{
 		func() error { return r.setResources(c) },
 		func() error { return r.setEnv(c) },
 		func() error { return r.setShm(&template.Spec, c) },
 		func() error { return r.setVolumes(&template.Spec, c) },
-		func() error { return r.setMetadata(&pj.ObjectMeta, &template.ObjectMeta) },
-		func() error { return r.setPlacement(pj, &template.Spec) },
+		func() error { return r.setMetadata(meta, &template.ObjectMeta) },
+		func() error { return r.setPlacement(meta, policy, &template.Spec) },
 	} {
 		if err := step(); err != nil {
 			return err
@@ -212,7 +212,7 @@ func set(pairs *map[string]string, key, value string) {
 }
 
 // setPlacement says where the pods run and in which order. Kueue reads its queue from a label, Volcano from the scheduling policy.
-func (r *podRecipe) setPlacement(pj *kubeflowv1.PyTorchJob, pod *corev1.PodSpec) error {
+func (r *podRecipe) setPlacement(meta *metav1.ObjectMeta, policy *kubeflowv1.RunPolicy, pod *corev1.PodSpec) error {
 	for _, pair := range r.nodeSelector {
 		key, value, err := label("node-selector", pair)
 		if err != nil {
@@ -229,10 +229,9 @@ func (r *podRecipe) setPlacement(pj *kubeflowv1.PyTorchJob, pod *corev1.PodSpec)
 		return nil
 	}
 	pod.PriorityClassName = r.priority
-	policy := &kubeflowv1.SchedulingPolicy{Queue: r.queue, PriorityClass: r.priority}
+	policy.SchedulingPolicy = &kubeflowv1.SchedulingPolicy{Queue: r.queue, PriorityClass: r.priority}
 	if r.queue != "" {
-		set(&pj.Labels, queueLabel, r.queue)
+		set(&meta.Labels, queueLabel, r.queue)
 	}
-	pj.Spec.RunPolicy.SchedulingPolicy = policy
 	return nil
 }

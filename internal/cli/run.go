@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/trainyard/trainyard/internal/kinds"
-	"github.com/trainyard/trainyard/internal/kinds/pytorch"
 )
 
 // running is `trainyard run`: it submits a job and follows it to its end.
@@ -47,6 +46,7 @@ is not local, Ctrl-C leaves the job running: attach follows it again, delete sto
 		Example: `  trainyard run -- python train.py --epochs 3
   trainyard run --nodes 2 --retries 3 --deadline 2h -- python train.py
   trainyard run --nodes 1:4 -- torchrun train.py
+  trainyard run --mpi --nodes 2 --nproc 4 -- ./a.out
   trainyard run -f job.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error { return r.run(cmd, args) },
 	}
@@ -129,7 +129,7 @@ func (r *running) checkCommand(command []string, local bool) error {
 	case !local && r.image == "":
 		return usageError{errors.New("a cluster needs an image to run the command in: name one with --image")}
 	case local && !r.dryRun:
-		return r.checkProgram(command[0])
+		return errors.Join(r.checkMPI(command), r.checkProgram(command[0]))
 	}
 	return nil
 }
@@ -147,7 +147,7 @@ func (r *running) objects(cmd *cobra.Command, command []string) ([]*unstructured
 		if err != nil {
 			return nil, nil, err
 		}
-		return []*unstructured.Unstructured{job}, pytorch.Kind, checkJob(cmd.Context(), job)
+		return []*unstructured.Unstructured{job}, kinds.Of(job.GroupVersionKind()), checkJob(cmd.Context(), job)
 	}
 	if flag := r.firstSet(cmd); flag != "" {
 		return nil, nil, usageError{fmt.Errorf("--%s needs a command: with -f set it in the manifest", flag)}

@@ -73,7 +73,7 @@ func ToV1(doc *document.Document) ([]Note, error) {
 	if !known {
 		return c.leave(), nil
 	}
-	if !slices.Contains(versions, doc.Object.GetAPIVersion()) {
+	if !slices.Contains(versions, doc.Object.GetAPIVersion()) && !isMPIOperators(doc) {
 		return nil, c.refuse("apiVersion", "the layout of %s is unknown: use one of %s", doc.Object.GetAPIVersion(), strings.Join(versions, ", "))
 	}
 	expand(doc.Node, l.ReplicaSpecs)
@@ -82,6 +82,12 @@ func ToV1(doc *document.Document) ([]Note, error) {
 	}
 	slices.SortStableFunc(c.notes, func(a, b Note) int { return a.Line - b.Line })
 	return c.notes, c.reread()
+}
+
+// isMPIOperators reports whether a job is of mpi-operator's version. It stays in it: its defaults are others than those of v1.
+func isMPIOperators(doc *document.Document) bool {
+	gvk := doc.Object.GroupVersionKind()
+	return gvk.Kind == kubeflowv1.MPIJobKind && gvk.Version == kubeflowv1.MPIVersion
 }
 
 // reread parses the object from its new text.
@@ -103,7 +109,7 @@ func (c *converter) convert(l kubeflowv1.Layout) error {
 	if spec == nil || spec.Kind != yaml.MappingNode {
 		return c.refuse("", "the job has no spec: add it")
 	}
-	if version := get(c.doc.Node, "apiVersion"); version.Value != kubeflowv1.GroupVersion.String() {
+	if version := get(c.doc.Node, "apiVersion"); version.Value != kubeflowv1.GroupVersion.String() && !isMPIOperators(c.doc) {
 		c.note("apiVersion", "apiVersion is now %s", kubeflowv1.GroupVersion)
 		version.Value = kubeflowv1.GroupVersion.String()
 	}
