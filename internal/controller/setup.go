@@ -106,6 +106,10 @@ type Options struct {
 	ClusterDomain string
 	// Agent is how pods of MPI jobs get their program.
 	Agent manifest.Agent
+	// Now is the clock, time.Now where none is given. NewQueue makes the queue of the jobs of one kind, controller-runtime's where
+	// none is given. Tests that step the time by hand give both.
+	Now      func() time.Time
+	NewQueue func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
 // Setup lets the manager run jobs of all kinds.
@@ -117,6 +121,9 @@ func Setup(mgr ctrl.Manager, options Options) error {
 	}
 	if options.Children == nil {
 		options.Children = manifest.ChildKinds
+	}
+	if options.Now == nil {
+		options.Now = time.Now
 	}
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &corev1.Pod{}, indexJob, indexKey); err != nil {
 		return fmt.Errorf("indexing pods: %w", err)
@@ -135,15 +142,15 @@ func Setup(mgr ctrl.Manager, options Options) error {
 	children := &childKinds{mgr: mgr}
 	for _, kind := range options.Kinds {
 		r := &Reconciler{
-			kind: kind, client: mgr.GetClient(), live: mgr.GetAPIReader(), metrics: numbers, now: time.Now, childKinds: children,
+			kind: kind, client: mgr.GetClient(), live: mgr.GetAPIReader(), metrics: numbers, now: options.Now, childKinds: children,
 			recorder: recorder, clusterDomain: options.ClusterDomain, agent: options.Agent,
 		}
-		if r.controller, err = r.setup(mgr, options.Workers); err != nil {
+		if r.controller, err = r.setup(mgr, options); err != nil {
 			return fmt.Errorf("setting up %s: %w", kind.Name(), err)
 		}
 		children.reconcilers = append(children.reconcilers, r)
 	}
-	return children.setup(context.Background(), options.Children, time.Now())
+	return children.setup(context.Background(), options.Children, options.Now())
 }
 
 func indexKey(obj client.Object) []string {
@@ -151,15 +158,15 @@ func indexKey(obj client.Object) []string {
 }
 
 // setup watches the jobs of the kind and their pods. Our own writes to a job's status wake nobody.
-func (r *Reconciler) setup(mgr ctrl.Manager, workers int) (crcontroller.Controller, error) {
+func (r *Reconciler) setup(mgr ctrl.Manager, options Options) (crcontroller.Controller, error) {
 	edited := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{})
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(naming.OperatorName(r.kind.Name())).
 		For(r.kind.New(), builder.WithPredicates(edited)).
 		Watches(&corev1.Pod{}, r.children()).
 		WithOptions(crcontroller.Options{
-			MaxConcurrentReconciles: workers,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, maxRetry),
+			MaxConcurrentReconciles: options.Workers, NewQueue: options.NewQueue,
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, maxRetry),
 		})
 	if based, ok := r.kind.(kinds.Based); ok {
 		for _, base := range based.Bases() {
