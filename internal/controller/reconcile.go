@@ -130,7 +130,7 @@ func (p *pass) next(d job.Decision, later time.Duration, refused bool) time.Dura
 	if at := p.nextForgotten(); !at.IsZero() {
 		shorten(at.Sub(p.now()) + time.Second) // the cache may never show it
 	}
-	if len(d.DeletePods) > 0 {
+	if len(d.DeletePods) > 0 || d.DeleteJob {
 		shorten(deleteRetryWait + time.Second) // a request may be lost
 	}
 	return wait
