@@ -156,7 +156,8 @@ func stored(t time.Time) *metav1.Time {
 	return &metav1.Time{Time: t}
 }
 
-// readIndexes reads "0,3-5". What it cannot read it leaves out.
+// readIndexes reads "0,3-5". What it cannot read, and what no job can have, it leaves out: whoever may write the status must not be able
+// to fill the operator's memory.
 func readIndexes(text string) []int32 {
 	var set []int32
 	for part := range strings.SplitSeq(text, ",") {
@@ -166,7 +167,7 @@ func readIndexes(text string) []int32 {
 		if isRange && err == nil {
 			to, err = strconv.ParseInt(high, 10, 32)
 		}
-		for i := from; err == nil && i <= to; i++ {
+		for i := max(from, 0); err == nil && i <= min(to, job.MaxReplicas-1) && len(set) < job.MaxReplicas; i++ {
 			set = append(set, int32(i))
 		}
 	}

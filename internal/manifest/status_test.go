@@ -42,4 +42,23 @@ func TestIndexes(t *testing.T) {
 	if got := readIndexes("x,2,5-y,7"); !slices.Equal(got, []int32{2, 7}) {
 		t.Errorf("what makes no sense is not left out: %v", got)
 	}
+	if got := readIndexes("0-2147483647,0-2147483647"); len(got) != job.MaxReplicas {
+		t.Errorf("%d indexes are read, and a job has at most %d", len(got), job.MaxReplicas)
+	}
+}
+
+// FuzzIndexes: whatever a status has, few indexes are read, and they are written and read back as they are.
+func FuzzIndexes(f *testing.F) {
+	for _, text := range []string{"", "0", "0,3-5", "5-3", "-1", "0-2147483647", "0-9999,0-9999", "1-,,-"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		set := readIndexes(text)
+		if len(set) > job.MaxReplicas || !slices.IsSorted(set) {
+			t.Fatalf("%q is read as %d indexes", text, len(set))
+		}
+		if again := readIndexes(writeIndexes(set)); !slices.Equal(again, set) {
+			t.Fatalf("%v is read back as %v", set, again)
+		}
+	})
 }
