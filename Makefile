@@ -1,5 +1,5 @@
 # Trainyard. `make demo` shows it, `make test` tests it; both install what is missing on a bare Debian machine.
-.PHONY: build generate pictures verify lint test prove release demo bench setup
+.PHONY: build generate pictures verify lint test prove soak release demo bench setup
 
 GO      ?= go
 TOOL    := $(GO) tool -modfile=go.tools.mod
@@ -37,12 +37,20 @@ lint:
 test: setup verify lint
 	$(GO) test -vet=off -p 1 -timeout 25m ./...
 
-# What takes too long for `make test`: a hundred thousand histories, minutes of fuzzing, nodes that are lost while a job trains, and
-# every test on a cluster three times.
+# What takes too long for `make test`: a hundred thousand histories of the rules, more than twenty thousand of the controller on an API server,
+# every planted bug, minutes of fuzzing, and nodes that are lost while a job trains. docs/proof.md describes it.
 prove: setup
-	$(GO) test -run TestInvariants -timeout 60m ./internal/job -rapid.checks=100000
-	for target in FuzzDecodeTask FuzzParseCustom FuzzParseNNodes; do $(GO) test -run '^$$' -fuzz "$$target\$$" -fuzztime 2m ./flyte || exit 1; done
-	TRAINYARD_PROVE=1 $(GO) test -run 'TestATrainingSurvivesWhatNodesDo$$' -count 1 -timeout 20m ./internal/controller
+	$(GO) test -vet=off -run 'TestInvariants$$' -timeout 60m ./internal/job -rapid.checks=100000
+	$(GO) test -vet=off -run 'TestFaults$$|TestHistories$$' -v -timeout 3h ./internal/proof -proof.every 1 -proof.histories 14000
+	$(GO) test -vet=off -run 'TestHostile' -v -timeout 1h ./internal/proof -proof.histories 2000
+	$(GO) test -vet=off -run 'TestMutants$$' -timeout 2h ./internal/proof -proof.mutants
+	for target in flyte:FuzzDecodeTask flyte:FuzzParseCustom flyte:FuzzParseNNodes internal/kinds:FuzzRead internal/document:FuzzParse \
+		internal/simulation:FuzzParseScript internal/manifest:FuzzIndexes; do \
+		$(GO) test -vet=off -run '^$$' -fuzz "$${target#*:}\$$" -fuzztime 30s "./$${target%:*}" || exit 1; done
+	TRAINYARD_PROVE=1 $(GO) test -vet=off -run 'TestATrainingSurvivesWhatNodesDo$$' -count 1 -timeout 20m ./internal/controller
+
+# Runs every test on a cluster three times, to find those that fail now and then.
+soak: setup
 	$(GO) test -p 1 -count 3 -timeout 90m ./internal/cluster ./internal/controller ./internal/cli
 
 # Builds what a person downloads into dist/, and once more from a fresh copy of the commit, which must give the same bytes.
@@ -54,6 +62,7 @@ demo: setup build
 	@hack/demo.sh
 
 bench: build
+	$(GO) run ./bench
 	$(GO) test -run '^$$' -bench . -benchtime 1x -timeout 30m -p 1 ./internal/cli ./internal/controller
 
 # Installs what the tests and the demo need: Debian's torch, Open MPI and a C compiler, and tmux.
