@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
+	"github.com/trainyard/trainyard/internal/job"
+	"github.com/trainyard/trainyard/internal/kinds/pytorch"
+)
+
+// User agents, by which requests are counted.
+const (
+	driver        = "bench-driver"
+	limitAgent    = "bench-limit"
+	operatorAgent = "trainyard-operator"
+)
+
+func contenders(operator string) []contender { return []contender{limit{}, ours{operator}} }
+
+// limit creates the objects of our jobs without an operator: what the API server itself takes.
+type limit struct{}
+
+func (limit) name() string  { return "limit" }
+func (limit) agent() string { return limitAgent }
+
+// start creates the children of each job as soon as it is there, and writes its states when its pods have reached them.
+func (limit) start(ctx context.Context, w *world, namespace string, s shape) (func() usage, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	c, err := client.NewWithWatch(w.config(limitAgent), client.Options{Scheme: w.client.Scheme()})
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	l := &limiter{client: c, ctx: ctx, s: s, jobs: map[string]*limitedJob{}, slots: make(chan struct{}, inFlight)}
+	err = follow(ctx, c, &kubeflowv1.PyTorchJobList{}, namespace, func(e watch.EventType, obj client.Object) {
+		if e == watch.Added {
+			go l.begin(obj.(*kubeflowv1.PyTorchJob))
+		}
+	})
+	if err == nil {
+		err = follow(ctx, c, &corev1.PodList{}, namespace, func(_ watch.EventType, obj client.Object) { l.see(obj.(*corev1.Pod)) })
+	}
+	return func() usage { cancel(); return usage{} }, err
+}
+
+type limiter struct {
+	client client.Client
+	ctx    context.Context
+	s      shape
+	slots  chan struct{}
+	mu     sync.Mutex
+	jobs   map[string]*limitedJob
+}
+
+// limitedJob is how many of a job's pods are in each phase.
+type limitedJob struct {
+	job    *kubeflowv1.PyTorchJob
+	phases map[string]corev1.PodPhase
+	told   kubeflowv1.JobConditionType
+}
+
+// do sends a request, with inFlight of them under way at most.
+func (l *limiter) do(request func() error) {
+	l.slots <- struct{}{}
+	defer func() { <-l.slots }()
+	if err := request(); err != nil && l.ctx.Err() == nil {
+		fmt.Fprintln(os.Stderr, "limit:", err)
+	}
+}
+
+func (l *limiter) begin(obj *kubeflowv1.PyTorchJob) {
+	m := pytorch.Kind.Read(obj)
+	l.mu.Lock()
+	l.jobs[obj.Name] = &limitedJob{job: obj, phases: map[string]corev1.PodPhase{}}
+	l.mu.Unlock()
+	l.tell(obj, kubeflowv1.JobCreated)
+	for _, child := range m.Job.Children {
+		l.do(func() error { return l.client.Create(l.ctx, child.Object) })
+	}
+	var group sync.WaitGroup
+	for _, role := range m.Job.Roles {
+		for i := range m.Job.Size(role) {
+			group.Go(func() {
+				l.do(func() error { return l.client.Create(l.ctx, m.Pod(job.Replica{Role: role.Name, Index: i}, 0)) })
+			})
+		}
+	}
+	group.Wait()
+}
+
+// see notes a pod's phase, and writes the job's state when all its pods have reached it.
+func (l *limiter) see(pod *corev1.Pod) {
+	owner := metav1.GetControllerOf(pod)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	j := l.jobs[owner.Name]
+	j.phases[pod.Name] = pod.Status.Phase
+	for state, phase := range map[kubeflowv1.JobConditionType]corev1.PodPhase{kubeflowv1.JobRunning: corev1.PodRunning, kubeflowv1.JobSucceeded: corev1.PodSucceeded} {
+		n := 0
+		for _, p := range j.phases {
+			if p == phase {
+				n++
+			}
+		}
+		if n == l.s.pods && j.told != state {
+			j.told = state
+			go l.tell(j.job, state)
+		}
+	}
+}
+
+func (l *limiter) tell(obj *kubeflowv1.PyTorchJob, state kubeflowv1.JobConditionType) {
+	l.do(func() error {
+		changed := obj.DeepCopy()
+		changed.Status.Conditions = append(changed.Status.Conditions, kubeflowv1.JobCondition{
+			Type: state, Status: corev1.ConditionTrue, Reason: string(state), LastTransitionTime: metav1.Now(), LastUpdateTime: metav1.Now(),
+		})
+		return l.client.Status().Patch(l.ctx, changed, client.MergeFrom(obj))
+	})
+}
+
+// ours is trainyard-operator as it is shipped.
+type ours struct{ binary string }
+
+func (ours) name() string  { return "ours" }
+func (ours) agent() string { return operatorAgent }
+
+// start runs the operator, and waits until it is ready.
+func (o ours) start(ctx context.Context, w *world, namespace string, _ shape) (func() usage, error) {
+	cmd := exec.CommandContext(ctx, o.binary, "--metrics-bind-address=0", "--health-probe-bind-address=0", "--namespace="+namespace)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+w.kubeconfig())
+	cmd.Stderr = os.Stderr
+	if os.Getenv("BENCH_LOG") == "" {
+		cmd.Stderr = nil
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("starting %s (`make build` builds it): %w", o.binary, err)
+	}
+	if err := w.awaitWatches(o.agent(), namespace); err != nil {
+		return nil, err
+	}
+	return func() usage {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+		used, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+		if !ok {
+			return usage{}
+		}
+		return usage{cpu: time.Duration(used.Utime.Nano() + used.Stime.Nano()), peakRSS: used.Maxrss << 10}
+	}, nil
+}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
+	"github.com/trainyard/trainyard/internal/cluster"
+	"github.com/trainyard/trainyard/internal/controller"
+	"github.com/trainyard/trainyard/internal/definition"
+)
+
+// inFlight is how many requests the driver has under way at the same time.
+const inFlight = 16
+
+// world is an API server, and a driver's way to it.
+type world struct {
+	dir    string
+	api    *cluster.API
+	client client.WithWatch
+}
+
+func newWorld(ctx context.Context) (*world, error) {
+	dir, err := os.MkdirTemp("", "trainyard-bench-")
+	if err != nil {
+		return nil, err
+	}
+	w := &world{dir: dir}
+	if w.api, err = cluster.StartAPI(ctx, cluster.APIOptions{Dir: dir, AuditLog: w.auditLog()}); err != nil {
+		return nil, err
+	}
+	scheme, err := controller.Scheme()
+	if err != nil {
+		return nil, err
+	}
+	if err := definition.Install(ctx, w.api.RESTConfig(), scheme); err != nil {
+		return nil, err
+	}
+	config := w.api.RESTConfig()
+	config.UserAgent = driver
+	if w.client, err = client.NewWithWatch(config, client.Options{Scheme: scheme}); err != nil {
+		return nil, err
+	}
+	return w, w.writeKubeconfig()
+}
+
+func (w *world) auditLog() string   { return filepath.Join(w.dir, "audit.log") }
+func (w *world) kubeconfig() string { return filepath.Join(w.dir, "kubeconfig") }
+
+func (w *world) writeKubeconfig() error {
+	config := w.api.RESTConfig()
+	return clientcmd.WriteToFile(clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{"bench": {Server: config.Host, CertificateAuthorityData: config.CAData}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"bench": {ClientCertificateData: config.CertData, ClientKeyData: config.KeyData}},
+		Contexts:       map[string]*clientcmdapi.Context{"bench": {Cluster: "bench", AuthInfo: "bench"}},
+		CurrentContext: "bench",
+	}, w.kubeconfig())
+}
+
+func (w *world) config(agent string) *rest.Config {
+	config := w.api.RESTConfig()
+	config.UserAgent = agent
+	return config
+}
+
+func (w *world) stop() {
+	w.api.Stop()
+	_ = os.RemoveAll(w.dir)
+}
+
+// contender is what runs the jobs.
+type contender interface {
+	name() string
+	// agent is the user agent of its requests.
+	agent() string
+	// start begins to run the jobs of a namespace. What it returns ends it, and says what it used.
+	start(ctx context.Context, w *world, namespace string, s shape) (stop func() usage, err error)
+}
+
+// usage is what a contender's process used.
+type usage struct {
+	cpu     time.Duration
+	peakRSS int64 // bytes
+}
+
+// measurement is one run of one contender.
+type measurement struct {
+	pods, running, succeeded time.Duration // from the first submit to the last
+	usage
+	requests map[string]int
+	perJob   float64
+}
+
+// measure lets a contender run the jobs of a shape in a namespace of its own.
+func (w *world) measure(ctx context.Context, c contender, s shape, round int) (measurement, error) {
+	namespace := fmt.Sprintf("%s-%d-%d-%d", c.name(), s.jobs, s.pods, round)
+	if err := w.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
+		return measurement{}, err
+	}
+	watching, end := context.WithCancel(ctx)
+	defer end()
+	p, err := w.followProgress(watching, namespace, s)
+	if err != nil {
+		return measurement{}, err
+	}
+	k, err := startKubelet(watching, w, namespace)
+	if err != nil {
+		return measurement{}, err
+	}
+	stop, err := c.start(ctx, w, namespace, s)
+	if err != nil {
+		return measurement{}, err
+	}
+	var m measurement
+	began := time.Now()
+	if err := inParallel(s.jobs, func(n int) error { return w.client.Create(ctx, s.job(namespace, n)) }); err != nil {
+		return m, err
+	}
+	m.pods, m.running = p.allPods.after(began), p.allRunning.after(began)
+	k.succeed()
+	m.succeeded = p.allSucceeded.after(began)
+	m.usage = stop()
+	if m.requests, err = w.requestsOf(c.agent(), namespace); err != nil {
+		return m, err
+	}
+	for _, n := range m.requests {
+		m.perJob += float64(n) / float64(s.jobs)
+	}
+	return m, w.clear(ctx, namespace)
+}
+
+// clear removes what a run left behind.
+func (w *world) clear(ctx context.Context, namespace string) error {
+	for _, obj := range []client.Object{&kubeflowv1.PyTorchJob{}, &corev1.Pod{}, &corev1.Service{}} {
+		if err := w.client.DeleteAllOf(ctx, obj, client.InNamespace(namespace), client.GracePeriodSeconds(0)); err != nil && !meta.IsNoMatchError(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// inParallel does n things, inFlight at a time.
+func inParallel(n int, do func(int) error) error {
+	var group sync.WaitGroup
+	next, failed := make(chan int), make(chan error, inFlight)
+	for range min(n, inFlight) {
+		group.Go(func() {
+			for i := range next {
+				if err := do(i); err != nil {
+					select {
+					case failed <- err:
+					default:
+					}
+				}
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	group.Wait()
+	select {
+	case err := <-failed:
+		return err
+	default:
+		return nil
+	}
+}
