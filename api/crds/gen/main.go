@@ -1,6 +1,7 @@
 // Command gen completes the definitions that controller-gen wrote into the current directory, with the few things that no marker
-// can express: all versions have the same schema (but for one default of MPIJobs), Kubernetes' own types have no descriptions, pod templates have only fields that a
-// new pod can have, runtimes can be edited, and rules can refer to the name. Then it copies the definitions to the installers.
+// can express: all versions have the same schema (but for one default of MPIJobs), Kubernetes' own types have no descriptions,
+// ephemeral containers of pod templates are not described, runtimes can be edited, and rules can refer to the name. Then it copies
+// the definitions to the installers.
 package main
 
 import (
@@ -122,8 +123,9 @@ var kubernetesTypes = map[string]bool{
 	"template": true, "metrics": true, "labelSelector": true, "env": true, "secretRef": true, "resourcesPerNode": true,
 }
 
-// trim drops what a job does not need of Kubernetes' own types: their descriptions and, in a pod template, ephemeral containers.
-// No pod can be created with these, and they are a fifth of its size.
+// trim drops what a job does not need of Kubernetes' own types: their descriptions and, in a pod template, the schema of ephemeral
+// containers. No pod can be created with these, and their schema is a fifth of its size. They are stored as they are, so that no
+// client loses what it wrote.
 func trim(schema object) {
 	for name, property := range subschemas(schema) {
 		if kubernetesTypes[name] {
@@ -136,8 +138,10 @@ func trim(schema object) {
 
 // strip trims everything below a schema and keeps its own description.
 func strip(schema object) {
-	if properties, ok := schema["properties"].(object); ok {
-		delete(properties, "ephemeralContainers")
+	if properties, ok := schema["properties"].(object); ok && properties["ephemeralContainers"] != nil {
+		properties["ephemeralContainers"] = object{
+			"type": "array", "items": object{"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+		}
 	}
 	for name, below := range subschemas(schema) {
 		delete(below, "description")
