@@ -48,11 +48,11 @@ func (m *Manifest) Pod(r job.Replica, attempt int32) *corev1.Pod {
 	pod.Spec.RestartPolicy = m.Job.PodRestartPolicy(r)
 	pod.Spec.Hostname, pod.Spec.Subdomain = name, m.Job.Name
 	m.setEnvironment(pod, r, role, attempt)
-	m.searchJob(&pod.Spec)
 	tolerateSilence(&pod.Spec)
 	if m.Equip != nil {
 		m.Equip(pod, r)
 	}
+	m.searchJob(&pod.Spec)
 	return pod
 }
 

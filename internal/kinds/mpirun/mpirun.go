@@ -3,8 +3,6 @@
 package mpirun
 
 import (
-	"cmp"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -97,21 +95,12 @@ func (g Gang) Equip(pod *corev1.Pod, r job.Replica, container *corev1.Container)
 		spec.Volumes = append(spec.Volumes, keys(sshVolume, m.KeySecret, modeAt(g.KeysAt), openSSH))
 		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: sshVolume, MountPath: g.KeysAt})
 	}
-	g.findByName(spec)
+	if spec.HostNetwork && spec.DNSPolicy == "" {
+		spec.DNSPolicy = corev1.DNSClusterFirstWithHostNet // Hydra's processes connect to the launcher by its host name
+	}
 	if r.Role == g.Workers && r != g.Launcher && !g.OwnServer {
 		g.Serve(container, nil)
 	}
-}
-
-// findByName lets resolvers find bare names of the job's pods: Hydra's processes connect to the launcher by its host name.
-func (g Gang) findByName(spec *corev1.PodSpec) {
-	if spec.HostNetwork && spec.DNSPolicy == "" {
-		spec.DNSPolicy = corev1.DNSClusterFirstWithHostNet
-	}
-	if spec.DNSConfig == nil {
-		spec.DNSConfig = &corev1.PodDNSConfig{}
-	}
-	spec.DNSConfig.Searches = append(spec.DNSConfig.Searches, g.service()+"."+cmp.Or(os.Getenv("CUSTOM_CLUSTER_DOMAIN"), "cluster.local"))
 }
 
 // openSSH are the keys by the names that OpenSSH reads.
