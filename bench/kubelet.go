@@ -54,10 +54,10 @@ func (k *kubelet) start(pod *corev1.Pod) {
 	if k.client.SubResource("binding").Create(k.ctx, pod, &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: node}}) != nil {
 		return
 	}
-	k.report(pod, corev1.PodRunning, corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}})
 	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.running[pod.UID] = pod
+	k.running[pod.UID] = pod.DeepCopy() // before others can see it run, and end it
+	k.mu.Unlock()
+	k.report(pod, corev1.PodRunning, corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}})
 }
 
 func (k *kubelet) report(pod *corev1.Pod, phase corev1.PodPhase, state corev1.ContainerState) {

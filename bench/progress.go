@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -36,8 +37,20 @@ func (m *moment) see(name string) {
 	}
 }
 
+// runTimeout is how long a run may take.
+const runTimeout = 20 * time.Minute
+
 // after waits for the moment, and returns how long after another it was.
-func (m *moment) after(began time.Time) time.Duration { return (<-m.done).Sub(began) }
+func (m *moment) after(began time.Time) (time.Duration, error) {
+	select {
+	case at := <-m.done:
+		return at.Sub(began), nil
+	case <-time.After(runTimeout):
+		m.Lock()
+		defer m.Unlock()
+		return 0, fmt.Errorf("after %s only %d of %d are so far", runTimeout, len(m.seen), m.want)
+	}
+}
 
 // progress is how far the jobs of a namespace are, as a watch shows it.
 type progress struct{ allPods, allRunning, allSucceeded *moment }

@@ -3,10 +3,8 @@ package main
 import (
 	"bufio"
 	"encoding/json"
-	"errors"
 	"os"
 	"strings"
-	"time"
 )
 
 // audited is a line of the API server's audit log.
@@ -25,21 +23,6 @@ func (w *world) requestsOf(agent, namespace string) (map[string]int, error) {
 		}
 	})
 	return count, err
-}
-
-// awaitWatches returns when an operator watches jobs, pods and Services of the namespace.
-func (w *world) awaitWatches(agent, namespace string) error {
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		watched := map[string]bool{}
-		err := w.audited(agent, namespace, func(a audited) { watched[a.ObjectRef.Resource] = true })
-		if err != nil {
-			return err
-		}
-		if watched["pytorchjobs"] && watched["pods"] && watched["services"] {
-			return nil
-		}
-	}
-	return errors.New("the operator does not watch the namespace; BENCH_LOG=1 shows its log")
 }
 
 func (w *world) audited(agent, namespace string, f func(audited)) error {

@@ -128,10 +128,17 @@ func (w *world) measure(ctx context.Context, c contender, s shape, round int) (m
 	if err := inParallel(s.jobs, func(n int) error { return w.client.Create(ctx, s.job(namespace, n)) }); err != nil {
 		return m, err
 	}
-	m.pods, m.running = p.allPods.after(began), p.allRunning.after(began)
-	k.succeed()
-	m.succeeded = p.allSucceeded.after(began)
+	if m.pods, err = p.allPods.after(began); err == nil {
+		m.running, err = p.allRunning.after(began)
+	}
+	if err == nil {
+		k.succeed()
+		m.succeeded, err = p.allSucceeded.after(began)
+	}
 	m.usage = stop()
+	if err != nil {
+		return m, err
+	}
 	if m.requests, err = w.requestsOf(c.agent(), namespace); err != nil {
 		return m, err
 	}

@@ -108,7 +108,7 @@ func (c *chronicle) await(uid types.UID, version uint64) {
 func (c *chronicle) awaitGone(uid types.UID) { c.until(func() bool { return c.gone[uid] }) }
 
 // watchTimeout is how long a watch may take to show what is done.
-const watchTimeout = 2 * time.Minute
+const watchTimeout = 5 * time.Minute
 
 func (c *chronicle) until(seen func() bool) {
 	c.Lock()

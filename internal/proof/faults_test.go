@@ -206,16 +206,16 @@ func answer(r *http.Request, code int, reason metav1.StatusReason) (*http.Respon
 	return reply(r, code, "application/json", body), err
 }
 
-// maxNote is how many bytes the note of an event has at most.
-const maxNote = 1024
+// maxMessage is how many bytes the message of an event has at most.
+const maxMessage = 1024
 
 // acceptEvent accepts an event, if the API server would and a terminal can print it.
 func (h *history) acceptEvent(r *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(r.Body)
 	_ = r.Body.Close()
-	var event struct{ Note string }
-	if json.Unmarshal(body, &event) == nil && (len(event.Note) > maxNote || isHarmful(event.Note)) {
-		h.fail("an event says %q", event.Note)
+	var event struct{ Message string }
+	if json.Unmarshal(body, &event) == nil && (len(event.Message) > maxMessage || isHarmful(event.Message)) {
+		h.fail("an event says %q", event.Message)
 	}
 	return reply(r, http.StatusCreated, r.Header.Get("Content-Type"), body), err
 }

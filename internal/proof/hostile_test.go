@@ -33,7 +33,7 @@ func TestHostileSpecs(t *testing.T) {
 	r := newRunner(t)
 	for i := range uint64(*amount) {
 		n := *seed + i
-		r.run(planned{name: fmt.Sprintf("spec %d.", n), seed: n, life: hostileLife}, nil)
+		r.run(planned{name: fmt.Sprintf("spec %d.", n), seed: n, life: hostileLife})
 	}
 	r.finish()
 }
@@ -130,7 +130,7 @@ func TestHostileLastWords(t *testing.T) {
 				h.exit(h.pod("worker-0"), 1)
 				h.sleep(10 * time.Second)
 				h.checkWords()
-			}}, nil)
+			}})
 		}
 	}
 	r.finish()

@@ -84,28 +84,11 @@ var mutants = []mutant{
 		"a pod is deleted before the status says why", "controller/reconcile.go",
 		"	recorded, later, err := p.record(ctx, decision)\n",
 		"	if len(decision.DeletePods) > 0 {\n		_ = p.deletePod(ctx, decision.DeletePods[0])\n	}\n	recorded, later, err := p.record(ctx, decision)\n",
-		"proof TestFaults", "a worker fails and the gang restarts, ",
+		"proof TestFaults", "a replica restarts alone, request",
 	},
 	{
 		"the timer of a decision is forgotten", "controller/reconcile.go",
-		"	if !d.RequeueAt.IsZero() {\n		shorten(d.RequeueAt.Sub(p.now()))\n	}\n", "", "proof TestFaults", "undisturbed",
-	},
-	{
-		"the status is written whatever its version", "controller/record.go",
-		"client.MergeFromWithOptions(p.stored, client.MergeFromWithOptimisticLock{})", "client.MergeFrom(p.stored)", "proof TestFaults", "a worker fails and the gang restarts, request",
-	},
-	{
-		"after a lost reply the job is read from the cache", "controller/record.go",
-		"	case err != nil:\n		p.unsure = true\n", "	case err != nil:\n", "proof TestFaults", "a replica restarts alone, ",
-	},
-	{
-		"a pod that exists already is taken for a rejection", "controller/act.go",
-		"owner != nil && owner.UID == p.manifest.Job.UID {", "owner != nil && owner.UID == \"\" {", "proof TestFaults", "a gang succeeds, request",
-	},
-	{
-		"a pod is deleted by its name, whatever its UID", "controller/act.go",
-		"	err := p.client.Delete(ctx, obj, append(options, client.Preconditions{UID: &uid})...)\n",
-		"	_ = uid\n	err := p.client.Delete(ctx, obj, options...)\n", "proof TestFaults", "a worker fails and the gang restarts, ",
+		"	if !d.RequeueAt.IsZero() {\n		shorten(d.RequeueAt.Sub(p.now()))\n	}\n", "", "proof TestFaults", "the active deadline ends the job, undisturbed",
 	},
 	{
 		"a lost deletion is not asked for again", "controller/reconcile.go",
@@ -113,7 +96,7 @@ var mutants = []mutant{
 	},
 	{
 		"children are watched, but wake nobody", "controller/setup.go",
-		"		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { wake(e.ObjectNew, q) },\n", "", "proof TestFaults", "undisturbed",
+		"		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { wake(e.ObjectNew, q) },\n", "", "proof TestFaults", "a job begins suspended, undisturbed",
 	},
 	{
 		"a pod's failure is charged on the word of a cache", "job/restart.go",
@@ -201,11 +184,6 @@ var mutants = []mutant{
 	{
 		"a pod is removed by force though its kubelet reports", "job/stuck.go",
 		"		case state == NodeGone || state == NodeOutOfService || state == NodeUnreachable:", "		case state != NodeUnknown:", "job TestInvariants", "",
-	},
-	{
-		"a node that could not be read counts as gone", "controller/observe.go",
-		"	} else if err != nil {\n		return job.NodeUnknown\n	}\n	return stateOfNode(&node)\n", "	} else if err != nil {\n		return job.NodeGone\n	}\n	return stateOfNode(&node)\n",
-		"proof TestFaults", "a node ends its pods late, ",
 	},
 	{
 		"the clean-up of a finished job is tried once", "job/decide.go",

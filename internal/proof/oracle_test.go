@@ -296,7 +296,8 @@ func (o *oracle) checkDue() {
 	}
 	policy, s := o.stored.Parts().Policy(), o.status
 	due := func(what string, since *metav1.Time, seconds int64) {
-		if since != nil && o.h.now().After(since.Add(time.Duration(seconds)*time.Second+time.Second)) {
+		const never = 1 << 32 // s; more does not fit into a duration
+		if since != nil && seconds < never && o.h.now().After(since.Add(time.Duration(seconds)*time.Second+time.Second)) {
 			o.h.fail("6: %s was due %d s after %s, and it is %s", what, seconds, since, o.h.now())
 		}
 	}

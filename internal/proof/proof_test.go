@@ -27,6 +27,9 @@ type planned struct {
 	life func(h *history)
 }
 
+// mostFailed is how many histories may fail before no further one is begun.
+const mostFailed = 5
+
 // runner runs histories, several at a time, each in a namespace that has no other at that time.
 type runner struct {
 	t      *testing.T
@@ -52,26 +55,28 @@ func newRunner(t *testing.T) *runner {
 	return r
 }
 
-// run runs one history, and calls then with it where that is given.
-func (r *runner) run(c planned, then func(*history)) {
-	if *only != "" && !strings.Contains(c.name, *only) {
-		if then != nil {
-			then(nil)
-		}
-		return
+// run runs one history, if it is among those that are asked for.
+func (r *runner) run(c planned) {
+	if strings.Contains(c.name, *only) {
+		r.start(c, func(*history) {})
 	}
+}
+
+// start runs one history, and calls then with it.
+func (r *runner) start(c planned, then func(*history)) {
 	n := <-r.free
 	r.Lock()
 	r.number++
 	name := fmt.Sprintf("j%d", r.number)
-	stop := r.failed > 20
+	stop := r.failed > mostFailed
 	r.Unlock()
 	r.wait.Go(func() {
 		defer func() { r.free <- n }()
+		h := newHistory(r.server, n, name, c.seed)
+		defer then(h)
 		if stop {
 			return
 		}
-		h := newHistory(r.server, n, name, c.seed)
 		if c.plan != nil {
 			c.plan(h)
 		}
@@ -89,9 +94,6 @@ func (r *runner) run(c planned, then func(*history)) {
 		} else if *only != "" || *amount == 1 {
 			r.t.Logf("%s:\n%s", c.name, h.story())
 		}
-		if then != nil {
-			then(h)
-		}
 	})
 }
 
@@ -108,20 +110,20 @@ func TestFaults(t *testing.T) {
 	var undisturbed sync.WaitGroup
 	lengths := make([]struct{ requests, passes int }, len(scenarios))
 	for i, s := range scenarios {
+		name := s.sentence + ", undisturbed"
+		if !strings.Contains(name, *only) && !strings.HasPrefix(*only, s.sentence) {
+			continue
+		}
 		undisturbed.Add(1)
-		r.run(planned{name: s.sentence + ", undisturbed", life: s.run}, func(h *history) {
+		r.start(planned{name: name, life: s.run}, func(h *history) {
 			defer undisturbed.Done()
-			if h != nil {
-				lengths[i].requests, lengths[i].passes = h.requests, h.passes
-			} else {
-				lengths[i].requests, lengths[i].passes = 40, 60
-			}
+			lengths[i].requests, lengths[i].passes = h.requests, h.passes
 		})
 	}
 	undisturbed.Wait()
 	for i, c := range disturbed(lengths) {
 		if i%*every == *first || *only != "" {
-			r.run(c, nil)
+			r.run(c)
 		}
 	}
 	r.finish()
@@ -161,7 +163,7 @@ func TestHistories(t *testing.T) {
 	r := newRunner(t)
 	for i := range uint64(*amount) {
 		n := *seed + i
-		r.run(planned{name: fmt.Sprintf("history %d.", n), seed: n, life: randomLife}, nil)
+		r.run(planned{name: fmt.Sprintf("history %d.", n), seed: n, life: randomLife})
 	}
 	r.finish()
 }
