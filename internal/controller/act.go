@@ -183,7 +183,7 @@ func (p *pass) deletePod(ctx context.Context, d job.Deletion) error {
 	if !d.Force {
 		var options []client.DeleteOption
 		if d.Unchanged {
-			options = append(options, client.Preconditions{ResourceVersion: &d.Pod.ResourceVersion})
+			options = append(options, client.Preconditions{UID: &d.Pod.UID, ResourceVersion: &d.Pod.ResourceVersion})
 		}
 		_, err := p.delete(ctx, d.Pod, options...)
 		return err
@@ -207,7 +207,7 @@ func (p *pass) deleteAtOnce(ctx context.Context, obj client.Object) error {
 // delete deletes an object by its UID. It returns whether that was this request: the object may be gone already.
 func (p *pass) delete(ctx context.Context, obj client.Object, options ...client.DeleteOption) (deleted bool, err error) {
 	uid := obj.GetUID()
-	err = p.client.Delete(ctx, obj, append(options, client.Preconditions{UID: &uid})...)
+	err = p.client.Delete(ctx, obj, append([]client.DeleteOption{client.Preconditions{UID: &uid}}, options...)...) // the last preconditions count
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return false, nil
 	}

@@ -3,20 +3,26 @@ package controller
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
+	"github.com/trainyard/trainyard/internal/events"
 	"github.com/trainyard/trainyard/internal/job"
+	"github.com/trainyard/trainyard/internal/kinds"
 	"github.com/trainyard/trainyard/internal/manifest"
+	"github.com/trainyard/trainyard/internal/metrics"
 )
 
 func TestBatchesDouble(t *testing.T) {
@@ -132,6 +138,74 @@ func TestRefusals(t *testing.T) {
 			}
 			if told && (p.rejection.Invalid != row.good || p.rejection.Object != "pod demo-worker-0" || p.rejection.Times != 1) {
 				t.Errorf("%+v", p.rejection)
+			}
+		})
+	}
+}
+
+// deleting is an API server that keeps how a deletion was requested, gives its answer, and counts the events that it gets.
+type deleting struct {
+	client.Client
+	answer error
+	asked  client.DeleteOptions
+	events int
+}
+
+func (d *deleting) Create(context.Context, client.Object, ...client.CreateOption) error {
+	d.events++
+	return nil
+}
+
+func (d *deleting) Delete(_ context.Context, _ client.Object, options ...client.DeleteOption) error {
+	d.asked.ApplyOptions(options)
+	return d.answer
+}
+
+func TestHowPodsAreDeleted(t *testing.T) {
+	pods := schema.GroupResource{Resource: "pods"}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "demo-worker-0", UID: "u1", ResourceVersion: "7"}}
+	uid, version, now := pod.UID, pod.ResourceVersion, int64(0)
+	for _, row := range []struct {
+		sentence string
+		deletion job.Deletion
+		answer   error
+		want     client.DeleteOptions
+		events   int
+		error    bool
+	}{
+		{"by its UID", job.Deletion{Pod: pod}, nil, client.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}, 0, false},
+		{"only as it was read", job.Deletion{Pod: pod, Unchanged: true}, nil,
+			client.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}}, 0, false},
+		{"it has changed, and stays", job.Deletion{Pod: pod, Unchanged: true}, apierrors.NewConflict(pods, pod.Name, errors.New("it has a node")),
+			client.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}}, 0, false},
+		{"by force, and reported", job.Deletion{Pod: pod, Force: true}, nil,
+			client.DeleteOptions{GracePeriodSeconds: &now, Preconditions: &metav1.Preconditions{UID: &uid}}, 1, false},
+		{"by force, and gone already", job.Deletion{Pod: pod, Force: true}, apierrors.NewNotFound(pods, pod.Name),
+			client.DeleteOptions{GracePeriodSeconds: &now, Preconditions: &metav1.Preconditions{UID: &uid}}, 0, false},
+		{"an error of the API server is returned", job.Deletion{Pod: pod}, apierrors.NewInternalError(errors.New("etcd")),
+			client.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}, 0, true},
+	} {
+		t.Run(row.sentence, func(t *testing.T) {
+			numbers, err := metrics.New(prometheus.NewRegistry())
+			if err != nil {
+				t.Fatal(err)
+			}
+			api := &deleting{answer: row.answer}
+			recorder := events.NewRecorder(api)
+			p := &pass{
+				Reconciler: &Reconciler{kind: kinds.All[0], client: api, metrics: numbers, recorder: recorder}, memory: &memory{deleted: map[types.UID]time.Time{}},
+				obj: &kubeflowv1.PyTorchJob{}, manifest: &manifest.Manifest{Job: job.Job{Kind: "PyTorchJob", Name: "demo"}}, at: time.Unix(100, 0),
+			}
+			if err := p.deletePod(t.Context(), row.deletion); (err != nil) != row.error {
+				t.Errorf("error %v", err)
+			}
+			stopped, cancel := context.WithCancel(t.Context())
+			cancel()
+			if err := recorder.Start(stopped); err != nil { // it stores what waits
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(api.asked, row.want) || api.events != row.events {
+				t.Errorf("requested %+v, want %+v; %d events", api.asked, row.want, api.events)
 			}
 		})
 	}
