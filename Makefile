@@ -65,6 +65,6 @@ bench: build
 	$(GO) run ./bench
 	$(GO) test -run '^$$' -bench . -benchtime 1x -timeout 30m -p 1 ./internal/cli ./internal/controller
 
-# Installs what the tests and the demo need: Debian's torch, Open MPI and a C compiler, and tmux.
+# Installs what the tests and the demo need: Debian's torch and Python client of Kubernetes, Open MPI and a C compiler, and tmux.
 setup:
 	@hack/setup.sh
