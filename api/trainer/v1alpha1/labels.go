@@ -24,8 +24,8 @@ const (
 	ContainerNode = "node"
 	// EnvStorageURI is the variable with the address of an initializer's data.
 	EnvStorageURI = "STORAGE_URI"
-	// TorchPort is the port of torch's rendezvous.
-	TorchPort int32 = 29500
+	// TrainerPort is the port at which the nodes of a job meet.
+	TrainerPort int32 = 29500
 )
 
 // ManagedByTrainer is the name in managedBy of this operator. For MultiKueue's name see package kubeflow/v1.

@@ -31,11 +31,11 @@ type MLPolicySource struct {
 	// +optional
 	Flux *FluxMLPolicySource `json:"flux,omitempty"`
 
-	// jax sets the environment variables of JAX. It is not supported yet.
+	// jax sets the environment variables with which jax.distributed.initialize finds the other nodes.
 	// +optional
 	JAX *JAXMLPolicySource `json:"jax,omitempty"`
 
-	// xgboost sets the environment variables of XGBoost. It is not supported yet.
+	// xgboost sets the environment variables with which the nodes find XGBoost's tracker on the first node.
 	// +optional
 	XGBoost *XGBoostMLPolicySource `json:"xgboost,omitempty"`
 }

@@ -15,6 +15,8 @@ type framework struct {
 // frameworks are those that are supported. The last is for runtimes that name none; it sets no environment.
 var frameworks = []framework{
 	{named: func(p *trainer.MLPolicy) bool { return p.Torch != nil }, build: torch},
+	{named: func(p *trainer.MLPolicy) bool { return p.JAX != nil }, build: jax},
+	{named: func(p *trainer.MLPolicy) bool { return p.XGBoost != nil }, build: xgboost},
 	{named: func(*trainer.MLPolicy) bool { return true }, build: plain},
 }
 

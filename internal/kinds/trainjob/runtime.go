@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -73,10 +74,8 @@ func checkSupported(spec *trainer.TrainingRuntimeSpec, tj *trainer.TrainJob) err
 		what = "mlPolicy.mpi"
 	case ml.Flux != nil:
 		what = "mlPolicy.flux"
-	case ml.JAX != nil:
-		what = "mlPolicy.jax"
-	case ml.XGBoost != nil:
-		what = "mlPolicy.xgboost"
+	case ml.Torch != nil && tj.Spec.Trainer != nil && slices.Equal(tj.Spec.Trainer.Command, []string{"tune", "run"}):
+		return fmt.Errorf("the command is tune run alone, to which Kubeflow Trainer adds a recipe of torchtune and its configuration, which is not supported: write the whole command")
 	case spec.PodGroupPolicy != nil:
 		what = "podGroupPolicy"
 	case len(set.VolumeClaimPolicies) > 0:

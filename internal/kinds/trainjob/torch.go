@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -46,7 +45,7 @@ func torch(m *manifest.Manifest, spec *trainer.TrainingRuntimeSpec, tj *trainer.
 }
 
 func torchVariables(m *manifest.Manifest, policy *trainer.MLPolicy, r job.Replica, attempt int32, perNode string) []corev1.EnvVar {
-	host, port := m.Job.PodName(m.Leader), strconv.Itoa(int(trainer.TorchPort))
+	host, port := m.Job.PodName(m.Leader), strconv.Itoa(int(trainer.TrainerPort))
 	variables := []corev1.EnvVar{{Name: "PET_NPROC_PER_NODE", Value: perNode}}
 	add := func(name, value string) { variables = append(variables, corev1.EnvVar{Name: name, Value: value}) }
 	if e := m.Job.Elastic; e != nil {
@@ -100,12 +99,8 @@ func processes(node *corev1.Container, tj *trainer.TrainJob) string {
 	if t := tj.Spec.Trainer; t != nil && t.NumProcPerNode != nil {
 		return strconv.Itoa(int(*t.NumProcPerNode))
 	}
-	for _, list := range []corev1.ResourceList{node.Resources.Requests, node.Resources.Limits} {
-		for name := range list {
-			if strings.Contains(strings.ToLower(string(name)), "gpu") {
-				return "auto"
-			}
-		}
+	if gpus(node.Resources) > 0 {
+		return "auto"
 	}
 	for _, list := range []corev1.ResourceList{node.Resources.Requests, node.Resources.Limits} {
 		if cpu, ok := list[corev1.ResourceCPU]; ok {
@@ -118,11 +113,11 @@ func processes(node *corev1.Container, tj *trainer.TrainJob) string {
 // openPort adds the port of the rendezvous to the container, so that the Services have it.
 func openPort(node *corev1.Container) {
 	for _, p := range node.Ports {
-		if p.ContainerPort == trainer.TorchPort {
+		if p.ContainerPort == trainer.TrainerPort {
 			return
 		}
 	}
-	node.Ports = append(node.Ports, corev1.ContainerPort{ContainerPort: trainer.TorchPort, Protocol: corev1.ProtocolTCP})
+	node.Ports = append(node.Ports, corev1.ContainerPort{ContainerPort: trainer.TrainerPort, Protocol: corev1.ProtocolTCP})
 }
 
 // trainingContainer is the container that trains, in the template of the step that trains.

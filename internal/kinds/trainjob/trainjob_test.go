@@ -68,6 +68,15 @@ func TestWhatDoesNotFitIsSaid(t *testing.T) {
 			func(_ *trainer.TrainJob, r *trainer.TrainingRuntimeSpec) {
 				r.MLPolicy = &trainer.MLPolicy{MLPolicySource: trainer.MLPolicySource{MPI: &trainer.MPIMLPolicySource{}}}
 			}},
+		{"the ClusterTrainingRuntime torch asks for mlPolicy.flux, which is not supported yet: use another runtime",
+			func(_ *trainer.TrainJob, r *trainer.TrainingRuntimeSpec) {
+				r.MLPolicy = &trainer.MLPolicy{MLPolicySource: trainer.MLPolicySource{Flux: &trainer.FluxMLPolicySource{}}}
+			}},
+		{"the command is tune run alone, to which Kubeflow Trainer adds a recipe of torchtune and its configuration, which is not supported: write the whole command",
+			func(tj *trainer.TrainJob, r *trainer.TrainingRuntimeSpec) {
+				r.MLPolicy = &trainer.MLPolicy{MLPolicySource: trainer.MLPolicySource{Torch: &trainer.TorchMLPolicySource{}}}
+				tj.Spec.Trainer = &trainer.Trainer{Command: []string{"tune", "run"}}
+			}},
 		{"the ClusterTrainingRuntime torch asks for podGroupPolicy, which is not supported yet: use another runtime",
 			func(_ *trainer.TrainJob, r *trainer.TrainingRuntimeSpec) {
 				r.PodGroupPolicy = &trainer.PodGroupPolicy{}
