@@ -54,7 +54,7 @@ func checkJob(ctx context.Context, made *unstructured.Unstructured) error {
 	if err != nil || p == nil {
 		return err
 	}
-	return usageError{fmt.Errorf("the job would be refused: %s: %s", p.Path, p.Message)}
+	return usageError{fmt.Errorf("the job would be rejected: %s: %s", p.Path, p.Message)}
 }
 
 func firstProblem(ctx context.Context, docs []*document.Document, refuse func(lint.Problem) bool) (*lint.Problem, error) {

@@ -23,7 +23,7 @@ func lintCommand() *cobra.Command {
 		Short: "Find every problem of a manifest, with line numbers",
 		Long: `Find every problem of a manifest, with line numbers. No cluster is needed.
 
-An error is something that an API server would refuse, in the job or in its pods and Services. A warning is something
+An error is something that an API server would reject, in the job or in its pods and Services. A warning is something
 that it would accept, but that you may not have meant. The exit code is 1 if there is an error.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return l.run(cmd) },

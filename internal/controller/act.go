@@ -19,7 +19,7 @@ import (
 	"github.com/trainyard/trainyard/internal/manifest"
 )
 
-// act carries out what follows the record: deletions, then creations. It returns whether the API server refused
+// act carries out what follows the record: deletions, then creations. It returns whether the API server rejected
 // something, which the rules should know at once.
 func (p *pass) act(ctx context.Context, d job.Decision) (refused bool, err error) {
 	if d.DeleteJob {

@@ -21,7 +21,7 @@ const (
 )
 
 // memory is what the controller knows of one job beyond its caches: its own writes, which a cache shows a moment later,
-// and the API server's last refusal. It is lost with the process, and only the number of requests depends on it.
+// and the API server's last rejection. It is lost with the process, and only the number of requests depends on it.
 type memory struct {
 	sync.Mutex
 	uid types.UID

@@ -25,7 +25,7 @@ const (
 	maxRetry   = 60 * time.Second
 )
 
-// delayAfterRejection delays creations after the API server refused one: no event tells when it would accept it.
+// delayAfterRejection delays creations after the API server rejected one: no event tells when it would accept it.
 func (p *pass) delayAfterRejection() {
 	optional := func(c Child) bool { return !c.Required }
 	creates := slices.ContainsFunc(p.CreateChildren, optional)
@@ -54,7 +54,7 @@ func (p *pass) childRejected() *verdict {
 	if p.Rejection == nil || !p.Rejection.Invalid {
 		return nil
 	}
-	return p.fails(ReasonRefused, "the API server refuses %s: %s", p.Rejection.Object, head(p.Rejection.Message, 500))
+	return p.fails(ReasonRefused, "the API server rejects %s: %s", p.Rejection.Object, head(p.Rejection.Message, 500))
 }
 
 // invalidJob ends a job that cannot be run as it is written.

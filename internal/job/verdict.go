@@ -19,7 +19,7 @@ type verdict struct {
 //  5. a failure that may not be retried
 //  6. more retries than the backoff limit allows
 //  7. more disruptions than the user allows
-//  8. a job that cannot be run as it is written, or a child that the API server refuses for good
+//  8. a job that cannot be run as it is written, or a child that the API server rejects for good
 func (p *pass) verdict() *verdict {
 	for _, rule := range []func() *verdict{
 		p.succeeded, p.deadlineExceeded, p.notRetryable, p.backoffLimitExceeded, p.disruptionsExceeded, p.invalidJob, p.childRejected,

@@ -14,7 +14,7 @@ import (
 	"github.com/trainyard/trainyard/internal/manifest"
 )
 
-// checkAutoscaler warns of an autoscaler that the API server would refuse: the job runs without it, and does not scale.
+// checkAutoscaler warns of an autoscaler that the API server would reject: the job runs without it, and does not scale.
 func (c *checker) checkAutoscaler(m *manifest.Manifest) error {
 	var refusals field.ErrorList
 	for _, child := range m.Children() {
@@ -29,9 +29,9 @@ func (c *checker) checkAutoscaler(m *manifest.Manifest) error {
 	for _, e := range refusals {
 		below, ofMetrics := strings.CutPrefix(e.Field, "spec.metrics")
 		if path := "spec.elasticPolicy.metrics" + below; ofMetrics && c.object.GetKind() == kubeflowv1.PyTorchJobKind {
-			c.warn(path, "the job is not scaled by it, as the API server would refuse it: %s", messageOf(e))
+			c.warn(path, "the job is not scaled by it, as the API server would reject it: %s", messageOf(e))
 		} else if ofMetrics {
-			c.warn("spec.runtimeRef", "the job is not scaled by its runtime's metrics, as the API server would refuse metrics%s: %s", below, messageOf(e))
+			c.warn("spec.runtimeRef", "the job is not scaled by its runtime's metrics, as the API server would reject metrics%s: %s", below, messageOf(e))
 		}
 	}
 	return nil

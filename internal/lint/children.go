@@ -24,7 +24,7 @@ import (
 // origin is where a field of a role's pod comes from: a field of an object in the file, nil where no object has it.
 type origin func(role, path string, pod *corev1.Pod) (*document.Document, string)
 
-// checkChildren finds which children of a job the API server would refuse, by Kubernetes' own code. The replicas of a role are
+// checkChildren finds which children of a job the API server would reject, by Kubernetes' own code. The replicas of a role are
 // alike, so it checks only the first.
 func (c *checker) checkChildren(m *manifest.Manifest, of origin) error {
 	if role, found := m.Job.TooManyReplicas(); found {
@@ -66,7 +66,7 @@ func (c *checker) checkChildren(m *manifest.Manifest, of origin) error {
 		}
 		for _, e := range refusals {
 			if message := messageOf(e); !slices.ContainsFunc(known, func(p Problem) bool { return p.covers("metadata.name") }) {
-				c.add(Error, "metadata.name", "the Service %s would be refused: %s: %s", service.Name, e.Field, message)
+				c.add(Error, "metadata.name", "the Service %s would be rejected: %s: %s", service.Name, e.Field, message)
 				c.depends()
 			}
 		}
@@ -99,7 +99,7 @@ func (c *checker) refusedChild(e *field.Error, role string, pod *corev1.Pod, of 
 	case fromJobName(e.Field):
 		doc, path = c.doc, "metadata.name"
 	case doc == nil:
-		doc, path, message = c.doc, "spec.runtimeRef", fmt.Sprintf("the pods of %s would be refused: %s: %s", role, e.Field, message)
+		doc, path, message = c.doc, "spec.runtimeRef", fmt.Sprintf("the pods of %s would be rejected: %s: %s", role, e.Field, message)
 	}
 	if doc == c.doc && (c.follows(path, message) || slices.ContainsFunc(known, func(p Problem) bool { return p.covers(path) })) {
 		return
