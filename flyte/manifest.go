@@ -191,6 +191,12 @@ func (r *manifestReader) podOf(name kubeflowv1.ReplicaType) Pod {
 	for i := range template.Spec.InitContainers {
 		dropFlyteEnv(&template.Spec.InitContainers[i])
 	}
+	for key := range Flyte1.annotations() {
+		delete(template.Annotations, key)
+	}
+	if affinity := template.Spec.Affinity; affinity != nil && *affinity == (corev1.Affinity{}) {
+		template.Spec.Affinity = nil
+	}
 	pod := Pod{Template: template}
 	if container := naming.TrainingContainer(&template.Spec, r.container); container != nil {
 		pod.Primary = container.Name
@@ -256,8 +262,10 @@ func (r *manifestReader) compare(name kubeflowv1.ReplicaType, g Group, want core
 		return
 	}
 	spec := replicaSpec{image: fields.image, resources: fields.resources}
-	// Flyte 1, which ignores an empty resources message.
-	got, err := r.base.render(spec, r.container, Execution{Dialect: Flyte1})
+	if !spec.hasResources() {
+		spec.resources = nil // an empty message is for Flyte 2 not the same as none
+	}
+	got, err := r.base.render(spec, r.container, Execution{})
 	if err != nil {
 		r.fail("%s: %w", name, err)
 		return

@@ -74,16 +74,20 @@ func (p Pod) render(role replicaSpec, name string, e Execution) (corev1.PodTempl
 	if role.image != "" {
 		container.Image = role.image
 	}
-	container.Resources = setDefaults(container.Resources)
 	// Flyte 1 checks whether any resource is set; Flyte 2 treats an empty message as set too.
+	var own *corev1.ResourceRequirements
 	if role.hasResources() || (role.resources != nil && e.Dialect != Flyte1) {
-		own, err := requirements(role.resources)
+		set, err := requirements(role.resources)
 		if err != nil {
 			return corev1.PodTemplateSpec{}, fmt.Errorf("resources: %w", err)
 		}
-		container.Resources = overlay(container.Resources, own)
+		own = &set
 	}
+	container.Resources = resourcesFor(container.Resources, own)
 	pod.finish(e)
+	if e.Dialect == Flyte1 {
+		pod.finish1(own, container)
+	}
 	return pod.Template, nil
 }
 
@@ -91,22 +95,51 @@ func (p Pod) render(role replicaSpec, name string, e Execution) (corev1.PodTempl
 func (p *Pod) finish(e Execution) {
 	template, spec := &p.Template, &p.Template.Spec
 	template.Labels = union(template.Labels, e.Labels)
-	template.Annotations = union(template.Annotations, e.Annotations)
+	template.Annotations = union(e.Dialect.annotations(), template.Annotations, e.Annotations)
 	if spec.RestartPolicy == "" {
 		spec.RestartPolicy = corev1.RestartPolicyNever
-	}
-	if spec.EnableServiceLinks == nil {
-		spec.EnableServiceLinks = new(false)
 	}
 	if spec.ServiceAccountName == "" {
 		spec.ServiceAccountName = e.ServiceAccount
 	}
+	if e.Dialect != Flyte1 && spec.EnableServiceLinks == nil {
+		spec.EnableServiceLinks = new(false)
+	}
 	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 		for i := range containers {
+			if e.Dialect == Flyte1 { // it never checks what is there
+				containers[i].Env = append(containers[i].Env, e.Env...)
+				continue
+			}
 			addEnv(&containers[i], e.Env...)
 			addEnv(&containers[i], podNameEnv(envPodName))
 		}
 	}
+}
+
+// finish1 adds what only Flyte 1 does: an affinity, also an empty one, and resources of the other containers. Init containers get those
+// of the role or the defaults, sidecars CPU and memory in any case, of which 0 means no limit.
+func (p *Pod) finish1(own *corev1.ResourceRequirements, training *corev1.Container) {
+	spec := &p.Template.Spec
+	if spec.Affinity == nil {
+		spec.Affinity = &corev1.Affinity{}
+	}
+	for i := range spec.InitContainers {
+		spec.InitContainers[i].Resources = resourcesFor(spec.InitContainers[i].Resources, own)
+	}
+	for i := range spec.Containers {
+		if c := &spec.Containers[i]; c.Name != training.Name {
+			c.Resources = inRange(c.Resources)
+		}
+	}
+}
+
+// annotations are those that Flyte adds to jobs and pods if its administrator does not say otherwise.
+func (d Dialect) annotations() map[string]string {
+	if d == Flyte1 {
+		return map[string]string{"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
+	}
+	return nil
 }
 
 // The variables with which Flyte gives a container the name of its pod. Only Flyte 1 sets the second, for workers of a PyTorchJob.

@@ -135,7 +135,7 @@ func (t Task) jobMeta(e Execution) metav1.ObjectMeta {
 		Name:        e.Name,
 		Namespace:   e.Namespace,
 		Labels:      union(labels, e.Labels),
-		Annotations: union(annotations, e.Annotations),
+		Annotations: union(e.Dialect.annotations(), annotations, e.Annotations),
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 
 	"github.com/flyteorg/flyte/flyteidl/gen/pb-go/flyteidl/core"
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
@@ -18,6 +20,15 @@ var update = flag.Bool("update", false, "write the manifests in testdata again")
 
 // containerTask is a task as flyte-sdk registers it: one container.
 func containerTask(t *testing.T, config Config, change ...func(*core.TaskTemplate)) Task {
+	t.Helper()
+	task, err := ReadTask(taskTemplate(t, config, change...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return task
+}
+
+func taskTemplate(t *testing.T, config Config, change ...func(*core.TaskTemplate)) *core.TaskTemplate {
 	t.Helper()
 	custom, err := config.CustomConfig()
 	if err != nil {
@@ -44,11 +55,7 @@ func containerTask(t *testing.T, config Config, change ...func(*core.TaskTemplat
 	for _, c := range change {
 		c(template)
 	}
-	task, err := ReadTask(template)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return task
+	return template
 }
 
 // inPod gives the task a pod with a sidecar and labels, as a pod template in Python does.
@@ -139,6 +146,109 @@ func TestRender(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// The jobs of Flyte 1 are those that its own plugins make. After a change of the tasks write both again: go test ./flyte -run
+// TestFlyte1sOwnPlugins -update, and (cd flyte/oracle && go run .).
+func TestFlyte1sOwnPlugins(t *testing.T) {
+	run := Execution{Dialect: Flyte1, Name: "f1-n0-0", Namespace: "research", Labels: map[string]string{"execution-id": "f1"}, ServiceAccount: "default"}
+	pod := func(spec string) func(*core.TaskTemplate) {
+		return func(template *core.TaskTemplate) {
+			inPod(t)(template)
+			template.GetK8SPod().PodSpec = new(structpb.Struct)
+			if err := template.GetK8SPod().GetPodSpec().UnmarshalJSON([]byte(spec)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for name, task := range map[string]*core.TaskTemplate{
+		"elastic":          taskTemplate(t, vectors[0].config),
+		"workers":          taskTemplate(t, vectors[1].config),
+		"everything":       taskTemplate(t, vectors[2].config),
+		"empty-policy":     taskTemplate(t, vectors[4].config),
+		"tensorflow":       taskTemplate(t, vectors[5].config),
+		"tensorflow-roles": taskTemplate(t, vectors[6].config),
+		"master-alone":     taskTemplate(t, PyTorch{}),
+		"sidecar":          taskTemplate(t, vectors[0].config, inPod(t)),
+		"tensorflow-pod":   taskTemplate(t, vectors[5].config, inPod(t)),
+		"init-and-sidecars": taskTemplate(t, vectors[2].config, pod(`{
+			"initContainers": [{"name": "fetch", "image": "fetch:1"}, {"name": "big", "image": "fetch:1", "resources": {"requests": {"cpu": "2"}, "limits": {"memory": "3Gi"}}}],
+			"containers": [
+				{"name": "logs", "image": "logs:1", "resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}},
+				{"name": "primary", "image": "trainer:1", "resources": {"limits": {"nvidia.com/gpu": "2"}}, "env": [{"name": "EPOCHS", "value": "3"}]}]}`)),
+		"no-resources": taskTemplate(t, vectors[2].config, func(template *core.TaskTemplate) { template.GetContainer().Resources = nil }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join("testdata", "flyte1", name)
+			if *update {
+				text, err := protojson.Marshal(task)
+				if err == nil {
+					err = os.WriteFile(file+".task.json", text, 0o644)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			text, err := os.ReadFile(file + ".task.json")
+			if err != nil {
+				t.Fatal(err)
+			}
+			written := &core.TaskTemplate{}
+			if err := protojson.Unmarshal(text, written); err != nil || !proto.Equal(task, written) {
+				t.Fatalf("the task is another than that of its file (%v): write it again", err)
+			}
+			read, err := ReadTask(task)
+			if err != nil {
+				t.Fatal(err)
+			}
+			job, err := read.Render(run)
+			if err != nil {
+				t.Fatal(err)
+			}
+			theirs, err := os.ReadFile(file + ".job.yaml")
+			if err != nil {
+				t.Fatal(err)
+			}
+			ours, err := yaml.Marshal(job)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(withoutStatus(t, theirs), withoutStatus(t, ours)); diff != "" {
+				t.Errorf("(-Flyte's +ours):\n%s", diff)
+			}
+		})
+	}
+}
+
+// withoutStatus is a job without its status, the empty times and the empty run policy, which Training Operator's types print and ours
+// do not.
+func withoutStatus(t *testing.T, text []byte) string {
+	t.Helper()
+	job := map[string]any{}
+	if err := yaml.Unmarshal(text, &job); err != nil {
+		t.Fatal(err)
+	}
+	delete(job, "status")
+	prune(job)
+	text, err := yaml.Marshal(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func prune(object map[string]any) {
+	if time, has := object["creationTimestamp"]; has && time == nil {
+		delete(object, "creationTimestamp")
+	}
+	for _, value := range object {
+		if below, ok := value.(map[string]any); ok {
+			prune(below)
+		}
+	}
+	if policy, ok := object["runPolicy"].(map[string]any); ok && len(policy) == 0 {
+		delete(object, "runPolicy")
 	}
 }
 

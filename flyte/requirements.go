@@ -84,6 +84,37 @@ func setDefaults(r corev1.ResourceRequirements) corev1.ResourceRequirements {
 	return complete
 }
 
+// resourcesFor are the resources of a container, with those of its role over them if the role has any.
+func resourcesFor(container corev1.ResourceRequirements, role *corev1.ResourceRequirements) corev1.ResourceRequirements {
+	if role == nil {
+		return setDefaults(container)
+	}
+	return overlay(container, *role)
+}
+
+// inRange lowers requests to their limits. Flyte 1 sets CPU and memory also where they are 0.
+func inRange(r corev1.ResourceRequirements) corev1.ResourceRequirements {
+	kept := *r.DeepCopy()
+	if kept.Requests == nil {
+		kept.Requests = corev1.ResourceList{}
+	}
+	if kept.Limits == nil {
+		kept.Limits = corev1.ResourceList{}
+	}
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage, gpuResource} {
+		request, requested := kept.Requests[name]
+		limit, limited := kept.Limits[name]
+		if _, always := platformDefaults[name]; !always && !requested && !limited {
+			continue
+		}
+		if !request.IsZero() && !limit.IsZero() && request.Cmp(limit) > 0 {
+			request = limit
+		}
+		kept.Requests[name], kept.Limits[name] = request, limit
+	}
+	return kept
+}
+
 // overlay puts a role's resources over those of the task. They get their defaults first: a role that asks for memory alone gets the
 // default CPU, not the task's.
 func overlay(task, role corev1.ResourceRequirements) corev1.ResourceRequirements {

@@ -22,7 +22,11 @@ func TestFlyteStatusInEachStateOfALife(t *testing.T) {
 	} {
 		d.submitTask(t, name, script)
 	}
-	d.refuses(d.types("flyte", "status", "nobody"), 1, "there is no such job as nobody in namespace")
+	gone := d.types("flyte", "status", "nobody")
+	d.expect(gone, 0, `^Flyte 1: SystemRetryableFailure\n  code: +ResourceDeletedExternally\n`, `^Flyte 2: SystemRetryableFailure\n`)
+	if err := found(gone.Stderr, "there is no such job as nobody in namespace"); err != nil {
+		t.Error(err)
+	}
 
 	d.expect(d.types("suspend", "good"), 0)
 	d.expect(d.types("wait", "good", "--for=suspended"), 0)

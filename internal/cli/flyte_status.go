@@ -19,6 +19,7 @@ import (
 	"github.com/trainyard/trainyard/api/naming"
 	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
 	"github.com/trainyard/trainyard/flyte"
+	"github.com/trainyard/trainyard/internal/yard"
 )
 
 // flyteStatus is `trainyard flyte status`: the phase that each Flyte reads from a job, and why.
@@ -35,7 +36,7 @@ func flyteStatusCommand() *cobra.Command {
 		Long: `Show the phase that Flyte 1 and Flyte 2 read from a job, and why.
 
 The job is on a cluster, named JOB, pytorchjob/JOB or tfjob/JOB, or in a file that "kubectl get -o yaml" wrote, alone
-or in a list with its pods.`,
+or in a list with its pods. Of a job that is not there, it shows what Flyte reads when somebody else has deleted a job.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if (s.file == "") == (len(args) == 0) || len(args) > 1 {
 				return usageError{errors.New("name one job, or a file with -f")}
@@ -44,7 +45,10 @@ or in a list with its pods.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			job, pods, err := s.read(cmd, args)
-			if err != nil {
+			switch {
+			case errors.Is(err, yard.ErrNotFound):
+				fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: %v; this is what Flyte reads if it created that job\n", err)
+			case err != nil:
 				return err
 			}
 			for _, dialect := range []flyte.Dialect{flyte.Flyte1, flyte.Flyte2} {
@@ -88,7 +92,7 @@ func (s *flyteStatus) read(cmd *cobra.Command, args []string) (flyte.Manifest, [
 // live reads a job and its pods from the cluster.
 func (s *flyteStatus) live(ctx context.Context, name string) (flyte.Manifest, []corev1.Pod, error) {
 	y, j, err := s.find(ctx, name)
-	if err != nil {
+	if err != nil { // that there is no such job is something Flyte reads, too
 		return nil, nil, err
 	}
 	if j.Kind.Name() == trainer.TrainJobKind {
