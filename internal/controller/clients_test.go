@@ -87,6 +87,22 @@ func TestThePublishedClientOfTrainingOperatorWorks(t *testing.T) {
 	})
 }
 
+// Training Operator's Python SDK, from the source that is published beside its Go code, with Debian's client of Kubernetes.
+func TestThePythonSDKOfTrainingOperatorWorks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/kubeflow/training-operator").Output()
+	if err != nil {
+		t.Fatalf("finding the source of Training Operator: %v", err)
+	}
+	python := exec.CommandContext(t.Context(), "/usr/bin/python3", filepath.Join("testdata", "training_sdk.py"), w.Namespace)
+	python.Env = append(os.Environ(), "KUBECONFIG="+w.Kubeconfig(), "PYTHONDONTWRITEBYTECODE=1",
+		"PYTHONPATH="+filepath.Join(strings.TrimSpace(string(dir)), "sdk", "python"))
+	if output, err := python.CombinedOutput(); err != nil {
+		t.Errorf("%v:\n%s", err, output)
+	}
+}
+
 // watched follows a job until the condition holds, and returns its status.
 func (w *world) watched(events watch.Interface, state theirs.JobConditionType, status func(any) theirs.JobStatus) theirs.JobStatus {
 	w.Helper()

@@ -225,6 +225,9 @@ func namespaceName(t testing.TB) string {
 	return name[:min(len(name), 40)] + "-"
 }
 
+// Kubeconfig is the file that leads to the cluster.
+func (w *World) Kubeconfig() string { return w.kubeconfig }
+
 // Eventually waits until check returns no error.
 func (w *World) Eventually(what string, check func() error) {
 	w.Helper()
