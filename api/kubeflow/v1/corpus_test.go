@@ -25,14 +25,25 @@ func TestManifestsOfEveryEraAreAccepted(t *testing.T) {
 
 // The examples that Training Operator publishes beside its code.
 func TestTrainingOperatorsExamplesAreAccepted(t *testing.T) {
+	accepted(t, filepath.Join(source(t, "github.com/kubeflow/training-operator"), "examples"), 20)
+}
+
+// Those of mpi-operator, of v2beta1.
+func TestMPIOperatorsExamplesAreAccepted(t *testing.T) {
+	accepted(t, filepath.Join(source(t, "github.com/kubeflow/mpi-operator"), "examples"), 5)
+}
+
+// source is the folder of a module that go.mod names.
+func source(t *testing.T, module string) string {
+	t.Helper()
 	var failure bytes.Buffer
-	list := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/kubeflow/training-operator")
+	list := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", module)
 	list.Stderr = &failure
 	dir, err := list.Output()
 	if err != nil {
-		t.Fatalf("finding the source of Training Operator: %v: %s", err, failure.String())
+		t.Fatalf("finding the source of %s: %v: %s", module, err, failure.String())
 	}
-	accepted(t, filepath.Join(strings.TrimSpace(string(dir)), "examples"), 20)
+	return strings.TrimSpace(string(dir))
 }
 
 // accepted gives every job below a folder to the API server and to the Go types. There must be at least so many.
