@@ -23,7 +23,8 @@ type MLPolicySource struct {
 	// +optional
 	Torch *TorchMLPolicySource `json:"torch,omitempty"`
 
-	// mpi lets a launcher start the processes by mpirun. It is not supported yet.
+	// mpi lets the step that trains, the launcher, start processes by mpirun on the pods of a step named node. numNodes is the number of
+	// those pods, with the launcher if runLauncherAsNode is true.
 	// +optional
 	MPI *MPIMLPolicySource `json:"mpi,omitempty"`
 

@@ -64,19 +64,14 @@ func gang(m *manifest.Manifest, mj *kubeflowv1.MPIJob) mpirun.Gang {
 }
 
 // ownServer reports whether the Workers serve connections by a command of their own. Only jobs of v2beta1 do: in v1 the server runs
-// beside whatever command they have. A command that is sshd is replaced by our server, which needs no configuration, no certain user
-// and no keys of certain modes.
+// beside whatever command they have.
 func ownServer(m *manifest.Manifest, mj *kubeflowv1.MPIJob) bool {
 	template := m.Templates[worker]
 	if template == nil || !mj.IsV2beta1() {
 		return false
 	}
 	c := naming.TrainingContainer(&template.Spec, kubeflowv1.MPIContainer)
-	return c != nil && len(c.Command)+len(c.Args) > 0 && !isSSHD(c)
-}
-
-func isSSHD(c *corev1.Container) bool {
-	return filepath.Base(slices.Concat(c.Command, c.Args)[0]) == "sshd"
+	return c != nil && mpirun.ServesItself(c)
 }
 
 // equip completes a pod. A Worker of v1 without a command serves connections, whatever its args are: Flyte leaves those of the training

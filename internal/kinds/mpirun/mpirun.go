@@ -103,6 +103,13 @@ func (g Gang) Equip(pod *corev1.Pod, r job.Replica, container *corev1.Container)
 	}
 }
 
+// ServesItself reports whether a container has a command that must serve connections by itself. An sshd need not: our server replaces
+// it, which needs no configuration, no certain user and no keys of certain modes.
+func ServesItself(c *corev1.Container) bool {
+	command := slices.Concat(c.Command, c.Args)
+	return len(command) > 0 && filepath.Base(command[0]) != "sshd"
+}
+
 // openSSH are the keys by the names that OpenSSH reads.
 var openSSH = []corev1.KeyToPath{
 	{Key: mpiplan.PrivateKey, Path: "id_rsa"}, {Key: mpiplan.PublicKey, Path: "id_rsa.pub"}, {Key: mpiplan.PublicKey, Path: "authorized_keys"},

@@ -17,6 +17,7 @@ var frameworks = []framework{
 	{named: func(p *trainer.MLPolicy) bool { return p.Torch != nil }, build: torch},
 	{named: func(p *trainer.MLPolicy) bool { return p.JAX != nil }, build: jax},
 	{named: func(p *trainer.MLPolicy) bool { return p.XGBoost != nil }, build: xgboost},
+	{named: func(p *trainer.MLPolicy) bool { return p.MPI != nil }, build: mpi},
 	{named: func(*trainer.MLPolicy) bool { return true }, build: plain},
 }
 

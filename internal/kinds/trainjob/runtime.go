@@ -70,8 +70,6 @@ func checkSupported(spec *trainer.TrainingRuntimeSpec, tj *trainer.TrainJob) err
 	}
 	var what string
 	switch {
-	case ml.MPI != nil:
-		what = "mlPolicy.mpi"
 	case ml.Flux != nil:
 		what = "mlPolicy.flux"
 	case ml.Torch != nil && tj.Spec.Trainer != nil && slices.Equal(tj.Spec.Trainer.Command, []string{"tune", "run"}):

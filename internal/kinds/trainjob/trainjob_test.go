@@ -64,7 +64,7 @@ func TestWhatDoesNotFitIsSaid(t *testing.T) {
 		change  func(*trainer.TrainJob, *trainer.TrainingRuntimeSpec)
 	}{
 		{"", func(*trainer.TrainJob, *trainer.TrainingRuntimeSpec) {}},
-		{"the ClusterTrainingRuntime torch asks for mlPolicy.mpi, which is not supported yet: use another runtime",
+		{"the ClusterTrainingRuntime torch has mlPolicy.mpi, for which it needs a step node besides the one that trains: add it",
 			func(_ *trainer.TrainJob, r *trainer.TrainingRuntimeSpec) {
 				r.MLPolicy = &trainer.MLPolicy{MLPolicySource: trainer.MLPolicySource{MPI: &trainer.MPIMLPolicySource{}}}
 			}},
