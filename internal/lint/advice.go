@@ -46,11 +46,14 @@ func (c *checker) advise() error {
 	}
 	j := subject{kind.(kubeflow.Kind), obj.(kubeflowv1.Job).Parts()}
 	if !slices.ContainsFunc(c.dropped, func(path string) bool { return !strings.Contains(path, ".template") }) {
-		c.adviseRetries(j)
+		defaulted := obj.DeepCopyObject().(kubeflowv1.Job)
+		defaulted.SetDefaults()
+		c.adviseRetries(subject{j.Kind, defaulted.Parts()})
 	}
 	c.adviseEnd(j)
 	c.adviseLayout(j)
 	c.advisePort(j)
+	c.adviseElasticPaddle(obj, kind)
 	for _, name := range slices.Sorted(maps.Keys(*j.ReplicaSpecs)) {
 		if role := (*j.ReplicaSpecs)[name]; role != nil {
 			c.adviseTemplate(j, fmt.Sprintf("%s.%s.template.spec", j.rolesAt(), name), &role.Template.Spec)
@@ -69,6 +72,14 @@ func (c *checker) advise() error {
 	})
 }
 
+// adviseElasticPaddle warns of an elasticPolicy that Paddle's launcher cannot follow.
+func (c *checker) adviseElasticPaddle(obj manifest.Object, kind kinds.Adapter) {
+	pj, isPaddle := obj.(*kubeflowv1.PaddleJob)
+	if isPaddle && pj.Spec.ElasticPolicy != nil && kind.Read(obj).Job.Elastic == nil {
+		c.warn("spec.elasticPolicy", "it has no effect: Paddle is elastic only without Masters and with an etcd as its master: set PADDLE_MASTER to etcd://… in the Workers' template")
+	}
+}
+
 // at is the path of a policy, where it is set.
 func (c *checker) at(policy string) string {
 	path := "spec.runPolicy." + policy
@@ -81,10 +92,7 @@ func (c *checker) at(policy string) string {
 func (c *checker) adviseRetries(j subject) {
 	retries, always := false, true
 	for _, role := range *j.ReplicaSpecs {
-		policy := j.Parts.Layout.RestartPolicy
-		if role != nil && role.RestartPolicy != "" {
-			policy = role.RestartPolicy
-		}
+		policy := role.RestartPolicy
 		if all := manifest.RestartPolicy(c.object.GetAnnotations()); all != "" {
 			policy = kubeflowv1.RestartPolicy(all)
 		}
@@ -126,7 +134,9 @@ func (c *checker) adviseLayout(j subject) {
 	if len(flat) > 0 {
 		c.warn("spec."+flat[0], "today's place of %s is spec.runPolicy: `trainyard convert` moves %s there", strings.Join(flat, ", "), it(flat))
 	}
-	if version := c.object.GetAPIVersion(); version != kubeflowv1.GroupVersion.String() {
+	gvk := c.object.GroupVersionKind()
+	isMPIOperators := gvk.Kind == kubeflowv1.MPIJobKind && gvk.Version == kubeflowv1.MPIVersion // not old, but another
+	if version := c.object.GetAPIVersion(); version != kubeflowv1.GroupVersion.String() && !isMPIOperators {
 		c.warn("apiVersion", "%s is an old version of %s: `trainyard convert` rewrites it", version, kubeflowv1.GroupVersion)
 	}
 }
@@ -149,7 +159,7 @@ func (c *checker) adviseTemplate(j subject, path string, pod *corev1.PodSpec) {
 	for i, container := range pod.Containers {
 		at := fmt.Sprintf("%s.containers[%d]", path, i)
 		for n, e := range container.Env {
-			if slices.Contains(j.PerReplica, e.Name) {
+			if slices.Contains(j.PerReplica, e.Name) && !strings.HasPrefix(e.Value, "etcd://") { // elastic Paddle's, for all
 				c.warn(fmt.Sprintf("%s.env[%d]", at, n), "every replica of the role gets this %s: leave it out, and each gets its own", e.Name)
 			}
 		}
