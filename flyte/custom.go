@@ -15,13 +15,13 @@ import (
 // TaskType is TaskTemplate.type, by which Flyte chooses the plugin.
 type TaskType string
 
-// The task types of this package's configurations, and MPI's, which is only linted.
+// The task types of this package's configurations, and MPI's, which has none: its messages are linted and rendered.
 const (
 	// PyTorchTask becomes a PyTorchJob.
 	PyTorchTask TaskType = "pytorch"
 	// TensorFlowTask becomes a TFJob.
 	TensorFlowTask TaskType = "tensorflow"
-	// MPITask becomes an MPIJob, which Trainyard does not have.
+	// MPITask becomes an MPIJob.
 	MPITask TaskType = "mpi"
 	// PythonTask is an ordinary task: one pod and no job. Elastic with one node is one, and its custom is not read.
 	PythonTask TaskType = "python-task"

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/flyteorg/flyte/flyteidl/gen/pb-go/flyteidl/plugins"
 	"github.com/flyteorg/flyte/flyteidl/gen/pb-go/flyteidl/plugins/kubeflow"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,7 +39,7 @@ type Execution struct {
 	Env []corev1.EnvVar
 }
 
-// Manifest is a job: a *PyTorchJob or a *TFJob of api/kubeflow/v1.
+// Manifest is a job: a *PyTorchJob, a *TFJob or an *MPIJob of api/kubeflow/v1.
 type Manifest interface {
 	runtime.Object
 	metav1.Object
@@ -58,6 +59,8 @@ func (t Task) Render(e Execution) (Manifest, error) {
 		job, err = t.pytorchJob(m, e)
 	case *kubeflow.DistributedTensorflowTrainingTask:
 		job, err = t.tfJob(m, e)
+	case *kubeflow.DistributedMPITrainingTask, *plugins.DistributedMPITrainingTask:
+		job, err = t.mpiJob(e)
 	default:
 		return nil, fmt.Errorf("render %s: task type %s has no job in this package", e.Name, t.Custom.TaskType)
 	}

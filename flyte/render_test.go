@@ -271,7 +271,7 @@ func TestRenderRefuses(t *testing.T) {
 		want string
 	}{
 		{"one node", containerTask(t, NewElastic(Nodes(1), 8)), "render job: a task of one node becomes a pod, not a job"},
-		{"MPI", Task{Custom: mpi}, "render job: task type mpi has no job in this package"},
+		{"MPI", Task{Custom: mpi}, "render job: workerReplicas.replicas: Flyte needs at least one worker"},
 		{"no workers, Flyte 2", containerTask(t, PyTorch{}), "render job: workerReplicas.replicas: 0: Flyte 2 needs at least one worker"},
 		{"no tensorflow workers", containerTask(t, TensorFlow{PS: Group{Replicas: 1}}), "render job: workerReplicas.replicas: Flyte needs at least one worker"},
 		{"no pod", Task{Custom: bare}, "render job: Master: the task has no container and no pod: give it a pod template"},

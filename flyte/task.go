@@ -18,6 +18,8 @@ type Task struct {
 	Labels, Annotations map[string]string
 	// Warnings say what was lost from the TaskTemplate.
 	Warnings []Warning
+	// workerCommand is that of an MPI task of version 0, empty for the task's own.
+	workerCommand []string
 }
 
 // primaryContainerKey is the key of TaskTemplate.config under which Flyte finds the training container of a pod.
@@ -35,6 +37,7 @@ func ReadTask(t *core.TaskTemplate) (Task, error) {
 		Labels:      t.GetMetadata().GetMetadata().GetLabels(),
 		Annotations: t.GetMetadata().GetMetadata().GetAnnotations(),
 	}
+	task.readWorkerCommand(t.GetConfig())
 	switch {
 	case t.GetContainer() != nil:
 		err = task.readContainer(t.GetContainer())

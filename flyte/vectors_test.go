@@ -176,7 +176,7 @@ func TestStructVector(t *testing.T) {
 	}
 }
 
-// TestHorovodVector: MPI messages are read, though no job is made of them.
+// TestHorovodVector: MPI messages are read and written, though no configuration is made of them.
 func TestHorovodVector(t *testing.T) {
 	const (
 		wire = "0a3908011a002a0e2f7573722f7362696e2f737368642a032d44652a022d662a1a2f686f6d652f6a6f62757365722f2e737368645f636f6e666967" +
