@@ -7,8 +7,6 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 KUBE    := $(shell $(GO) list -m -f '{{.Version}}' k8s.io/kubernetes)
 LDFLAGS := -s -w -X k8s.io/component-base/version.gitVersion=$(KUBE) -X github.com/trainyard/trainyard/internal/cli.Version=$(VERSION)
 
-# No program needs C. Without it they are static and 40 MB smaller: with cgo, an import of kubectl makes the linker export every symbol.
-export CGO_ENABLED := 0
 
 # Kubernetes is linked into bin/trainyard: the first build takes some minutes, later ones seconds.
 build:

@@ -36,6 +36,8 @@ func (*running) openInBackground(context.Context) (*yard.Yard, error) { return n
 
 func (*running) reportUnfinished(context.Context, *yard.Yard) {}
 
+func (*running) reportUnusedGPUs(context.Context, *yard.Yard) {}
+
 // localize changes nothing: the programs and directories of this machine are not those of the cluster, wherever it runs.
 func localize(*unstructured.Unstructured) error { return nil }
 
@@ -49,6 +51,7 @@ func upCommand() *cobra.Command     { return missing("up", "Start the local clus
 func downCommand() *cobra.Command   { return missing("down", "Stop the local cluster") }
 func statusCommand() *cobra.Command { return missing("status", "Say whether the local cluster runs") }
 func nodeCommand() *cobra.Command   { return missing("node", "Make nodes of the local cluster fail") }
+func pruneCommand() *cobra.Command  { return missing("prune", "Delete finished jobs of the local cluster") }
 
 // missing is a verb of the local cluster.
 func missing(verb, short string) *cobra.Command {
