@@ -7,7 +7,6 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 KUBE    := $(shell $(GO) list -m -f '{{.Version}}' k8s.io/kubernetes)
 LDFLAGS := -s -w -X k8s.io/component-base/version.gitVersion=$(KUBE) -X github.com/trainyard/trainyard/internal/cli.Version=$(VERSION)
 
-
 # Kubernetes is linked into bin/trainyard: the first build takes some minutes, later ones seconds.
 build:
 	@mkdir -p bin

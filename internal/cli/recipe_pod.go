@@ -158,7 +158,7 @@ func volumeSource(from string, readOnly bool) (corev1.VolumeSource, error) {
 		return corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: path, Type: new(corev1.HostPathDirectory)}}, err
 	}
 	if problems := validation.IsDNS1123Subdomain(from); len(problems) > 0 {
-		return corev1.VolumeSource{}, fmt.Errorf("%q is neither the name of a claim nor a path that begins with / or .", from)
+		return corev1.VolumeSource{}, fmt.Errorf("%q is neither the name of a claim nor a path, which begins with / or a dot", from)
 	}
 	return corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: from, ReadOnly: readOnly}}, nil
 }
