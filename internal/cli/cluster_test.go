@@ -247,7 +247,7 @@ func TestMistakesOnACluster(t *testing.T) {
 		code int
 		says string
 	}{
-		{[]string{"why", "nobody"}, 1, "there is no such job as nobody in namespace .*: `trainyard get` lists the jobs"},
+		{[]string{"why", "nobody"}, 1, "there is no such job as nobody in namespace .*: `trainyard history` lists the jobs, also deleted ones"},
 		{[]string{"why"}, 2, "no job is named: use `trainyard why JOB`"},
 		{[]string{"get", "--context=elsewhere"}, 2, `context "elsewhere" does not exist`},
 		{[]string{"wait", "nobody", "--for=ever"}, 2, "--for ever: use end, running"},
@@ -274,7 +274,7 @@ func TestTheLogStaysWhenTheRetriesAreUsedUp(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	d.expect(finish(d, d.run("echo attempt $TRAINYARD_ATTEMPT; exit 1", "--name=lost", "--retries=1")), 1, `^lost failed after \w+, with 2 attempts, 1 retry\.$`)
-	d.expect(d.types("logs", "lost"), 0, `\Aworker-0 \| attempt 1\n\z`)
+	d.expect(d.types("logs", "lost"), 0, `^worker-0 \| attempt 1\n\z`)
 }
 
 func TestWhatCannotBeDoneToAJobIsSaid(t *testing.T) {

@@ -51,7 +51,9 @@ func upCommand() *cobra.Command     { return missing("up", "Start the local clus
 func downCommand() *cobra.Command   { return missing("down", "Stop the local cluster") }
 func statusCommand() *cobra.Command { return missing("status", "Say whether the local cluster runs") }
 func nodeCommand() *cobra.Command   { return missing("node", "Make nodes of the local cluster fail") }
-func pruneCommand() *cobra.Command  { return missing("prune", "Delete finished jobs of the local cluster") }
+func pruneCommand() *cobra.Command {
+	return missing("prune", "Delete finished jobs of the local cluster")
+}
 
 // missing is a verb of the local cluster.
 func missing(verb, short string) *cobra.Command {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/trainyard/trainyard/internal/cluster"
+	"github.com/trainyard/trainyard/internal/record"
 	"github.com/trainyard/trainyard/internal/text"
 	"github.com/trainyard/trainyard/internal/yard"
 )
@@ -106,7 +107,7 @@ func (p *pruning) removeAll(cmd *cobra.Command, dir string) error {
 	}
 	defer release()
 	size := diskUsage(dir)
-	for _, pattern := range append(cluster.Files(), upLog) {
+	for _, pattern := range append(cluster.Files(), upLog, record.Dir) {
 		found, err := filepath.Glob(filepath.Join(dir, pattern))
 		if err != nil {
 			return err

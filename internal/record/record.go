@@ -112,8 +112,11 @@ var DefaultLimits = Limits{Log: 256 << 20, Age: 30 * 24 * time.Hour, Size: 20 <<
 // Open is the store in a directory, which need not exist.
 func Open(dir string) *Store { return &Store{dir: dir, Limits: DefaultLimits} }
 
+// Dir is the directory of the record in a data directory.
+const Dir = "record"
+
 // Of is the store of the local cluster in a data directory.
-func Of(dataDir string) *Store { return Open(filepath.Join(dataDir, "record")) }
+func Of(dataDir string) *Store { return Open(filepath.Join(dataDir, Dir)) }
 
 // Exists reports whether anything was ever recorded.
 func (s *Store) Exists() bool {
