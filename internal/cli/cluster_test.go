@@ -247,7 +247,7 @@ func TestMistakesOnACluster(t *testing.T) {
 		code int
 		says string
 	}{
-		{[]string{"why", "nobody"}, 1, "there is no such job as nobody in namespace .*: `trainyard history` lists the jobs, also deleted ones"},
+		{[]string{"why", "nobody"}, 1, "there is no such job as nobody in namespace .*: `trainyard (get|history)` lists the jobs"},
 		{[]string{"why"}, 2, "no job is named: use `trainyard why JOB`"},
 		{[]string{"get", "--context=elsewhere"}, 2, `context "elsewhere" does not exist`},
 		{[]string{"wait", "nobody", "--for=ever"}, 2, "--for ever: use end, running"},
