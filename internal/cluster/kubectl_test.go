@@ -210,7 +210,7 @@ func TestKubectlShows(t *testing.T) {
 		{"top shows what the node uses", "trainyard", []string{"top", "nodes"}},
 		{"top shows what a pod uses", "works", []string{"top", "pods"}},
 		{"explain knows the fields", "DESCRIPTION:", []string{"explain", "pod.spec.restartPolicy"}},
-		{"api-resources lists gangs", "scheduling.k8s.io/v1alpha2", []string{"api-resources", "--api-group=scheduling.k8s.io"}},
+		{"api-resources lists gangs", "scheduling.k8s.io/v1beta1", []string{"api-resources", "--api-group=scheduling.k8s.io"}},
 		{"auth knows who one is", "trainyard-admin", []string{"auth", "whoami"}},
 	} {
 		t.Run(c.name, func(t *testing.T) { w.Await(c.want, c.args...) })

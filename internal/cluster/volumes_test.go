@@ -201,7 +201,7 @@ func TestVolumesThatCannotBeMounted(t *testing.T) {
 	cases := []struct{ what, want string }{
 		{"a config map that does not exist", `configmap "absent" not found`},
 		{"a secret that does not exist", `secret "absent" not found`},
-		{"a folder of the machine that does not exist", "hostPath type check failed: /no/such/folder is not a directory"},
+		{"a folder of the machine that does not exist", "hostPath type check failed, /no/such/folder is not a directory"},
 	}
 	sources := []corev1.VolumeSource{
 		{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "absent"}}},
