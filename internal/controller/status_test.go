@@ -68,7 +68,7 @@ func (j *training) toldToAll() {
 		}
 	}
 	recent, err := j.Client.EventsV1().Events(j.Namespace).List(j.Context(), metav1.ListOptions{FieldSelector: "regarding.name=" + j.name + ",reportingController=pytorchjob-controller"})
-	if err != nil || len(recent.Items) != len(old.Items) {
+	if err != nil || len(recent.Items) < len(old.Items) { // another may have come meanwhile
 		j.Fatalf("%d events by the newer API, %d by the older (%v)", len(recent.Items), len(old.Items), err)
 	}
 	for _, e := range recent.Items {
