@@ -81,7 +81,8 @@ func (p *pruning) deleteFinished(ctx context.Context, cmd *cobra.Command, y *yar
 	}
 	out, deleted := &printer{Writer: cmd.OutOrStdout()}, 0
 	for _, j := range jobs {
-		if !j.Status.Finished() || j.Job.Deleting || now.Sub(j.Status.CompletionTime) < p.olderThan {
+		ago := max(0, now.Sub(j.Status.CompletionTime)) // stored times are whole seconds, and may be some way ahead
+		if !j.Status.Finished() || j.Job.Deleting || ago < p.olderThan {
 			continue
 		}
 		if err := y.Remove(ctx, j); err != nil {
