@@ -6,34 +6,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"k8s.io/client-go/tools/clientcmd"
-
-	"github.com/trainyard/trainyard/internal/testing/local"
 )
-
-// remoteKubeconfig is access to the shared cluster as if it were not on this machine.
-func remoteKubeconfig(t *testing.T) string {
-	t.Helper()
-	config, err := clientcmd.LoadFromFile(local.Shared(t).Kubeconfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range config.Clusters {
-		c.Extensions = nil
-	}
-	file := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*config, file); err != nil {
-		t.Fatal(err)
-	}
-	return file
-}
 
 // On a cluster that cannot read this machine's files, the code goes along. Each attempt gets the same code, also if the files have
 // changed here. It is deleted with the job.
 func TestRunBringsTheCode(t *testing.T) {
 	t.Parallel()
-	d, dir, remote := newDesk(t), t.TempDir(), remoteKubeconfig(t)
+	d, dir, kubeconfig := newDesk(t), t.TempDir(), remote(t)
 	write(t, filepath.Join(dir, "train.py"), `import os, helper
 helper.greet(os.getcwd(), os.path.exists("data.bin"))
 open(`+fmt.Sprintf("%q", filepath.Join(dir, "helper.py"))+`, "w").write("raise SystemExit(9)")
@@ -42,7 +21,7 @@ raise SystemExit(0 if os.environ["TRAINYARD_ATTEMPT"] == "1" else 3)
 	write(t, filepath.Join(dir, "helper.py"), "def greet(*words): print('helper says', *words)\n")
 	write(t, filepath.Join(dir, "data.bin"), strings.Repeat("x", 1000))
 	write(t, filepath.Join(dir, ".trainyardignore"), "*.bin\n")
-	cmd := d.command("run", "--kubeconfig="+remote, "--image=none", "--name=away", "--retries=1", "--", "/usr/bin/python3", "train.py")
+	cmd := d.command("run", "--kubeconfig="+kubeconfig, "--image=none", "--name=away", "--retries=1", "--", "/usr/bin/python3", "train.py")
 	cmd.Dir = dir
 	d.expect(finish(d, cmd), 0, `^The code goes along: 3 files of \., 1 KB packed\. \.trainyardignore names what stays here\.$`,
 		`^worker-0 \| helper says /trainyard/code False$`, `^away succeeded after .*, with 2 attempts, 1 retry\.$`)
@@ -61,10 +40,10 @@ raise SystemExit(0 if os.environ["TRAINYARD_ATTEMPT"] == "1" else 3)
 // A command that names nothing of this directory brings nothing, nor does one that is told so.
 func TestRunLeavesOtherFilesHere(t *testing.T) {
 	t.Parallel()
-	d, dir, remote := newDesk(t), t.TempDir(), remoteKubeconfig(t)
+	d, dir, kubeconfig := newDesk(t), t.TempDir(), remote(t)
 	write(t, filepath.Join(dir, "train.py"), "print('hello')\n")
 	for name, args := range map[string][]string{"image": {"--", "sh", "-c", "pwd"}, "told": {"--code=none", "--", "sh", "-c", "test -e train.py && echo there; pwd", "train.py"}} {
-		cmd := d.command(append([]string{"run", "--kubeconfig=" + remote, "--image=none", "--name=" + name}, args...)...)
+		cmd := d.command(append([]string{"run", "--kubeconfig=" + kubeconfig, "--image=none", "--name=" + name}, args...)...)
 		cmd.Dir = dir
 		o := finish(d, cmd)
 		d.expect(o, 0, `^`+name+` succeeded`)
@@ -80,5 +59,5 @@ func TestRunLeavesOtherFilesHere(t *testing.T) {
 	if err := os.Truncate(filepath.Join(large, "x"), 300<<20); err != nil {
 		t.Fatal(err)
 	}
-	d.refuses(d.types("run", "--kubeconfig="+remote, "--image=none", "--code="+large, "--", "python3", "train.py"), 2, "the code in .*/large is more than 268 MB: name what stays in .trainyardignore")
+	d.refuses(d.types("run", "--kubeconfig="+kubeconfig, "--image=none", "--code="+large, "--", "python3", "train.py"), 2, "the code in .*/large is more than 268 MB: name what stays in .trainyardignore")
 }
