@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -217,14 +218,13 @@ func (f *Failure) String() string {
 	return fmt.Sprintf("%s (%s) %s", f.Replica, where, how)
 }
 
-// lastLine is how a sentence about a failure ends: with the last line of the replica's log, or the message of what disrupted
-// it. Message has all of it.
+// lastLine is how a sentence about a failure ends: with the last line of the replica's log that has words, or the message of what
+// disrupted it. Message has all of it.
 func (f *Failure) lastLine() string {
 	if f == nil || strings.TrimSpace(f.Message) == "" {
 		return ""
 	}
-	lines := strings.Split(strings.TrimSpace(f.Message), "\n")
-	words := []rune(strings.TrimSpace(lines[len(lines)-1]))
+	words := []rune(lastWords(f.Message))
 	if len(words) > 120 {
 		words = append(words[:119], '…')
 	}
@@ -232,6 +232,17 @@ func (f *Failure) lastLine() string {
 		return ": " + string(words)
 	}
 	return "; it last said: " + string(words)
+}
+
+// lastWords is the last line of a text that has a letter or a digit: Open MPI, for one, ends what it says with a line of dashes.
+func lastWords(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	for _, line := range slices.Backward(lines) {
+		if strings.IndexFunc(line, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) >= 0 {
+			return strings.TrimSpace(line)
+		}
+	}
+	return strings.TrimSpace(lines[len(lines)-1])
 }
 
 func signalName(signal int32) string {

@@ -131,6 +131,7 @@ func TestASentenceTellsOneLineOfTheLastWords(t *testing.T) {
 		{"nor are empty lines words", &Failure{Message: " \n\n"}, ""},
 		{"the last line of a traceback names the error", &Failure{Message: "Traceback:\n  File \"train.py\"\nValueError: no data\n\n"}, "; it last said: ValueError: no data"},
 		{"no more than one", &Failure{Message: banner}, "; it last said: Setting OMP_NUM_THREADS"},
+		{"a line without words is none", &Failure{Message: "unable to start one or more daemons.\n-----\n"}, "; it last said: unable to start one or more daemons."},
 		{"a long line is cut", &Failure{Message: "é" + strings.Repeat("x", 200)}, "; it last said: é" + strings.Repeat("x", 118) + "…"},
 		{"who disrupts a pod says why", &Failure{Class: Disruption, Message: "The node was low on memory"}, ": The node was low on memory"},
 	} {

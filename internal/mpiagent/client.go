@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -125,8 +126,7 @@ func dial(ctx context.Context, address string, from keys) (*ssh.Client, error) {
 	defer cancel()
 	for delay := firstTry; ; delay = min(2*delay, lastTry) {
 		conn, err := ssh.Dial("tcp", address, config)
-		var network net.Error
-		if err == nil || !errors.As(err, &network) { // a server that answers and refuses goes on refusing
+		if err == nil || !isNetwork(err) { // a server that answers and refuses goes on refusing
 			return conn, err
 		}
 		select {
@@ -135,4 +135,11 @@ func dial(ctx context.Context, address string, from keys) (*ssh.Client, error) {
 		case <-time.After(delay):
 		}
 	}
+}
+
+// isNetwork reports whether the way to a server failed and not the server. A Worker that dies, or a proxy whose backend is not there
+// yet, ends a connection in the middle of the handshake.
+func isNetwork(err error) bool {
+	var network net.Error
+	return errors.As(err, &network) || errors.Is(err, io.EOF)
 }
