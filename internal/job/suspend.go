@@ -4,6 +4,7 @@ package job
 func (p *pass) suspend() {
 	s := p.next()
 	if !s.Is(Suspended) {
+		p.progress() // once its pod is being deleted, nobody can tell a success of the same second from an exit on SIGTERM
 		s.closeAttempt(p.Now, ReasonSuspended, "")
 		s.unset(Restarting)
 		s.clear(Running, p.reason(Suspended), p.sentence("is suspended"), p.Now)

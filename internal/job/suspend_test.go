@@ -35,3 +35,19 @@ func TestASuspendedJobReadsAsOneThatWaits(t *testing.T) {
 		})
 	}
 }
+
+// What has ended before the suspension is seen was not ended by it.
+func TestASuccessInTheSecondOfASuspensionCounts(t *testing.T) {
+	w := newWorld(demo(0, steps))
+	rest(t, w)
+	w.start(w.pods["demo-dataset-0"], "n1")
+	rest(t, w)
+	w.exit(w.pods["demo-dataset-0"], 0, "Completed", "")
+	w.edit(func(j *Job) { j.Policy.Suspend = true })
+	rest(t, w)
+	w.edit(func(j *Job) { j.Policy.Suspend = false })
+	rest(t, w)
+	if w.status.Attempt != 1 || !contains(w.status.role("dataset").Done, 0) {
+		t.Errorf("the dataset is prepared again: %+v", w.status.Roles)
+	}
+}
