@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs the Debian packages that the demo and the tests need, if they are missing.
 set -eu
-want="python3-torch python3-numpy python3-kubernetes openmpi-bin libopenmpi-dev gcc libc6-dev tmux"
+want="python3-torch python3-numpy python3-kubernetes openmpi-bin libopenmpi-dev gcc libc6-dev tmux chromium"
 missing=""
 for package in $want; do
 	dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing="$missing $package"

@@ -104,7 +104,7 @@ func (h *history) printTable(cmd *cobra.Command, jobs []record.Summary, running 
 	}
 	columns("NAMESPACE", "NAME", "ID", "KIND", "OUTCOME", "REPLICAS", "ATTEMPTS", "AGE", "DURATION", "MESSAGE")
 	for _, s := range h.limited(jobs) {
-		columns(s.Namespace, s.Name, cut8(string(s.UID)), s.Kind, outcomeWord(s, running), fmt.Sprint(s.Replicas), fmt.Sprint(s.Attempts),
+		columns(s.Namespace, s.Name, cut8(string(s.UID)), s.Kind, s.Outcome(running), fmt.Sprint(s.Replicas), fmt.Sprint(s.Attempts),
 			story.Span(time.Since(s.Created)), durationOf(s, running), cut(s.Message, 70))
 	}
 	if err := table.Flush(); err != nil {
@@ -118,30 +118,10 @@ func (h *history) printTable(cmd *cobra.Command, jobs []record.Summary, running 
 
 func cut8(uid string) string { return uid[:min(8, len(uid))] }
 
-// outcomeWord is how a job ended, or its state. A job that was running when its cluster stopped goes on with the next one.
-func outcomeWord(s record.Summary, running bool) string {
-	switch {
-	case !s.Ended.IsZero():
-		return s.State
-	case !s.Deleted.IsZero():
-		return "Deleted"
-	case !running:
-		return "Interrupted"
-	}
-	return s.State
-}
-
 // durationOf is how long a job ran.
 func durationOf(s record.Summary, running bool) string {
-	switch {
-	case s.Started.IsZero():
-		return ""
-	case !s.Ended.IsZero():
-		return story.Span(s.Ended.Sub(s.Started))
-	case !s.Deleted.IsZero() && !s.Unseen:
-		return story.Span(s.Deleted.Sub(s.Started))
-	case running && s.Deleted.IsZero():
-		return story.Span(time.Since(s.Started))
+	if d, ok := s.Duration(running, time.Now()); ok {
+		return story.Span(d)
 	}
 	return ""
 }

@@ -2,12 +2,9 @@ package cli
 
 import (
 	"context"
-	"fmt"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/trainyard/trainyard/internal/story"
 	"github.com/trainyard/trainyard/internal/yard"
@@ -50,29 +47,10 @@ The scheduler, the image puller and the quota are quoted. After restarts it also
 
 // fullStory is a job's story with its pods and Kubernetes' warnings.
 func fullStory(ctx context.Context, y *yard.Yard, j *yard.Job) (story.Story, error) {
-	s := storyOf(j, time.Now())
+	s, err := y.Story(ctx, j, time.Now())
 	s.TargetFlags = targetFlags(y, j)
-	var err error
-	if s.Pods, err = y.Pods(ctx, j); err != nil {
-		return s, err
-	}
-	events, err := y.Events(ctx, j)
-	if err != nil {
-		return s, err
-	}
-	for _, e := range events {
-		present := slices.ContainsFunc(s.Pods, func(p corev1.Pod) bool { return p.UID == e.UID })
-		if e.Type == corev1.EventTypeWarning && present {
-			s.Warnings = append(s.Warnings, fmt.Sprintf("pod %s: %s", e.Name, e.Text))
-		}
-	}
-	return s, nil
+	return s, err
 }
 
-// storyOf is a job's story from its object only. For a job that is recorded and had not ended, time stops with its record.
-func storyOf(j *yard.Job, now time.Time) story.Story {
-	if j.Recorded != nil && !j.Status.Finished() {
-		now = j.Recorded.Updated
-	}
-	return story.Story{Job: j.Job, Status: j.Status, Created: j.Object.GetCreationTimestamp().Time, Now: now}
-}
+// storyOf is a job's story from its object only.
+func storyOf(j *yard.Job, now time.Time) story.Story { return j.Brief(now) }

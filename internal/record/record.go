@@ -53,6 +53,34 @@ type Summary struct {
 // Over reports whether nothing more can happen to the job that is worth a record.
 func (s Summary) Over() bool { return !s.Ended.IsZero() || !s.Deleted.IsZero() }
 
+// Outcome is how the job ended, or its state, in one word. A job that was running when its cluster stopped goes on with the next one.
+func (s Summary) Outcome(clusterRuns bool) string {
+	switch {
+	case !s.Ended.IsZero():
+		return s.State
+	case !s.Deleted.IsZero():
+		return "Deleted"
+	case !clusterRuns:
+		return "Interrupted"
+	}
+	return s.State
+}
+
+// Duration is how long the job ran, or runs until now. It is not ok if that is not known.
+func (s Summary) Duration(clusterRuns bool, now time.Time) (d time.Duration, ok bool) {
+	switch {
+	case s.Started.IsZero():
+		return 0, false
+	case !s.Ended.IsZero():
+		return s.Ended.Sub(s.Started), true
+	case !s.Deleted.IsZero() && !s.Unseen:
+		return s.Deleted.Sub(s.Started), true
+	case clusterRuns && s.Deleted.IsZero():
+		return now.Sub(s.Started), true
+	}
+	return 0, false
+}
+
 // end is when the job ended, or was deleted before that.
 func (s Summary) end() time.Time {
 	if s.Ended.IsZero() {

@@ -1,0 +1,95 @@
+package record
+
+import (
+	"errors"
+	"path/filepath"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Line is a line of a log with its number, from 0. Lines that were not kept have numbers, too.
+type Line struct {
+	Number int64
+	Time   time.Time
+	Text   []byte
+	Gap    bool
+	Stderr bool
+}
+
+// errEnough ends the reading of a log.
+var errEnough = errors.New("enough")
+
+// Count is how many lines a log has. A line that has no end yet is not counted.
+func (s *Store) Count(namespace string, uid types.UID, l Log) (int64, error) {
+	all, err := findParts(filepath.Join(s.jobDir(namespace, uid), l.path()))
+	if err != nil || len(all) == 0 {
+		return 0, err
+	}
+	last := all[len(all)-1].index
+	return last.Line + last.Lines, nil
+}
+
+// Lines emits the lines of a log from one number on, until emit returns false. It reads only the parts that it needs, and the one before,
+// where the first line may begin.
+func (s *Store) Lines(namespace string, uid types.UID, l Log, from int64, emit func(Line) bool) error {
+	all, err := findParts(filepath.Join(s.jobDir(namespace, uid), l.path()))
+	if err != nil {
+		return err
+	}
+	first := 0
+	for first < len(all)-1 && all[first+1].index.Line <= from {
+		first++
+	}
+	if first > 0 && all[first].index.Line == from {
+		first--
+	}
+	reader := &lineReader{from: from, emit: emit}
+	for _, p := range all[min(first, len(all)):] {
+		if err := reader.part(p); errors.Is(err, errEnough) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lineReader joins entries to lines and counts them.
+type lineReader struct {
+	from, next int64
+	open       *Line
+	emit       func(Line) bool
+}
+
+func (r *lineReader) part(p *foundPart) error {
+	if p.index.Line > r.next && r.next > 0 {
+		gap := missing(p.index, p.index.Line-r.next)
+		if err := r.send(Line{Number: r.next, Time: gap.Time, Text: gap.Text, Gap: true}); err != nil {
+			return err
+		}
+	}
+	r.next = p.index.Line
+	return p.emit(r.entry)
+}
+
+func (r *lineReader) entry(e Entry) error {
+	if r.open == nil {
+		r.open = &Line{Number: r.next, Time: e.Time, Gap: e.IsGap(), Stderr: e.Stream == "stderr"}
+	}
+	r.open.Text = append(r.open.Text, e.Text...)
+	if e.Partial {
+		return nil
+	}
+	line := *r.open
+	r.open = nil
+	r.next++
+	return r.send(line)
+}
+
+func (r *lineReader) send(line Line) error {
+	if line.Number >= r.from && !r.emit(line) {
+		return errEnough
+	}
+	return nil
+}

@@ -1,0 +1,207 @@
+package ui
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/trainyard/trainyard/internal/record"
+	"github.com/trainyard/trainyard/internal/yard"
+)
+
+var day = time.Date(2026, 11, 15, 8, 0, 0, 0, time.UTC)
+
+// site is a dashboard that serves a store.
+type site struct {
+	*httptest.Server
+	server *Server
+	store  *record.Store
+	port   int
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	s := &site{store: record.Open(t.TempDir())}
+	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.server.Handler().ServeHTTP(w, r) }))
+	_, port, _ := strings.Cut(s.Listener.Addr().String(), ":")
+	s.port, _ = strconv.Atoi(port)
+	s.server = New(&yard.Yard{Past: s.store, Stopped: true}, func() bool { return true }, s.port)
+	s.Start()
+	t.Cleanup(s.CloseClientConnections)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// add records a job with one worker.
+func (s *site) add(t *testing.T, summary record.Summary, change func(*record.Record)) {
+	t.Helper()
+	summary.Namespace, summary.Kind = "default", "PyTorchJob"
+	object := fmt.Sprintf(`{"apiVersion":"kubeflow.org/v1","kind":"PyTorchJob","metadata":{"name":%q,"namespace":"default","uid":%q,"creationTimestamp":%q},
+	  "spec":{"pytorchReplicaSpecs":{"Worker":{"template":{"spec":{"containers":[{"name":"pytorch"}]}}}}}}`, summary.Name, summary.UID, summary.Created.Format(time.RFC3339))
+	r := &record.Record{Summary: summary, Object: json.RawMessage(object), Updated: summary.Created}
+	change(r)
+	if err := s.store.Save(r); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.store.List(r.Summary); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// write records lines of the job's worker.
+func (s *site) write(t *testing.T, uid types.UID, attempt int32, pod types.UID, lines ...string) {
+	t.Helper()
+	w, err := s.store.WriteLog("default", uid, record.Log{Attempt: attempt, Replica: "worker-0", Container: "pytorch", Pod: pod})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var entries []byte
+	for i, line := range lines {
+		entries = fmt.Appendf(entries, "%s stdout F %s\n", day.Add(time.Duration(i)*time.Millisecond).Format(time.RFC3339Nano), line)
+	}
+	if err := w.Write(entries); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// enter opens the link and returns a client with its cookie.
+func (s *site) enter(t *testing.T) *http.Cookie {
+	t.Helper()
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	response, err := client.Get(s.URL + s.server.Link())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	if len(response.Cookies()) != 1 || response.StatusCode != http.StatusSeeOther {
+		t.Fatalf("the link answers %s and sets %v", response.Status, response.Cookies())
+	}
+	return response.Cookies()[0]
+}
+
+func (s *site) ask(t *testing.T, method, path string, change func(*http.Request)) (int, string, http.Header) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, s.URL+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change(r)
+	response, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close() //nolint:errcheck // it was only read
+	if strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
+		return response.StatusCode, "", response.Header
+	}
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(body), response.Header
+}
+
+// TestOnlyThePersonGetsAnAnswer asks every route as everybody who might.
+func TestOnlyThePersonGetsAnAnswer(t *testing.T) {
+	s := newSite(t)
+	s.add(t, record.Summary{UID: "j1", Name: "demo", Created: day}, func(*record.Record) {})
+	s.write(t, "j1", 0, "p1", "hello")
+	own := s.enter(t)
+	log := url.QueryEscape("0/worker-0/pytorch.0.p1")
+	values := strings.NewReplacer("{$}", "", "{uid}/log", "j1/log?log="+log, "{uid}/search", "j1/search?q=h&log="+log, "{uid}/whole-log", "j1/whole-log?log="+log, "{uid}", "j1", "{tab}", "logs", "{name}", "app.js")
+	for pattern := range s.server.routes() {
+		method, path, _ := strings.Cut(pattern, " ")
+		path = values.Replace(path)
+		for _, row := range []struct {
+			who    string
+			change func(*http.Request)
+			want   int
+		}{
+			{"the person", func(r *http.Request) { r.AddCookie(own) }, http.StatusOK},
+			{"nobody", func(*http.Request) {}, http.StatusUnauthorized},
+			{"a wrong cookie", func(r *http.Request) { r.AddCookie(&http.Cookie{Name: cookie, Value: "guess"}) }, http.StatusUnauthorized},
+			{"a page of another name", func(r *http.Request) { r.AddCookie(own); r.Host = "evil.example:" + strconv.Itoa(s.port) }, http.StatusMisdirectedRequest},
+			{"another port", func(r *http.Request) { r.AddCookie(own); r.Host = "127.0.0.1:1" }, http.StatusMisdirectedRequest},
+		} {
+			code, body, header := s.ask(t, method, path, row.change)
+			if code != row.want {
+				t.Errorf("%s gets %d from %s %s, want %d: %s", row.who, code, method, path, row.want, body)
+			}
+			if csp := header.Get("Content-Security-Policy"); !strings.HasPrefix(csp, "default-src 'none'; script-src 'self'") || header.Get("X-Content-Type-Options") != "nosniff" {
+				t.Errorf("%s %s has the headers %v", method, path, header)
+			}
+		}
+	}
+	for _, row := range []struct {
+		sentence, method, path string
+		change                 func(*http.Request)
+		want                   int
+	}{
+		{"the link works once", http.MethodGet, "/?token=" + s.server.link, func(*http.Request) {}, http.StatusUnauthorized},
+		{"other paths do not exist", http.MethodGet, "/api/v1/secrets", func(*http.Request) {}, http.StatusNotFound},
+		{"no file is served but the assets", http.MethodGet, "/assets/..%2fserver.go", func(*http.Request) {}, http.StatusBadRequest},
+		{"other methods do not exist", http.MethodDelete, "/api/v1/jobs/j1", func(*http.Request) {}, http.StatusMethodNotAllowed},
+		{"a page of another origin changes nothing", http.MethodPost, "/api/v1/jobs", func(r *http.Request) { r.Header.Set("Origin", "http://evil.example") }, http.StatusForbidden},
+		{"a job that is not recorded", http.MethodGet, "/api/v1/jobs/none", func(*http.Request) {}, http.StatusNotFound},
+		{"a log that is not recorded", http.MethodGet, "/api/v1/jobs/j1/log?log=..%2f..%2frecord.json", func(*http.Request) {}, http.StatusNotFound},
+		{"a wrong regular expression", http.MethodGet, "/api/v1/jobs/j1/search?regex=1&q=(&log=" + log, func(*http.Request) {}, http.StatusBadRequest},
+	} {
+		code, body, _ := s.ask(t, row.method, row.path, func(r *http.Request) { r.AddCookie(own); row.change(r) })
+		if code != row.want {
+			t.Errorf("%s: %d, want %d: %s", row.sentence, code, row.want, body)
+		}
+	}
+}
+
+func TestLinesAreSentAsATerminalShowsThem(t *testing.T) {
+	s := newSite(t)
+	s.add(t, record.Summary{UID: "j1", Name: "demo", Created: day}, func(*record.Record) {})
+	s.write(t, "j1", 0, "p1", "10%\r\x1b[2K100%", "\x1b[31mred\x1b[0m \x1b]0;title\x07<b>", "bad \xff byte", strings.Repeat("x", 1<<20))
+	own := s.enter(t)
+	code, body, _ := s.ask(t, http.MethodGet, "/api/v1/jobs/j1/log?from=0&log="+url.QueryEscape("0/worker-0/pytorch.0.p1"), func(r *http.Request) { r.AddCookie(own) })
+	var got struct {
+		Lines []line
+		Total int64
+	}
+	if err := json.Unmarshal([]byte(body), &got); err != nil || code != http.StatusOK || got.Total != 4 {
+		t.Fatalf("%d: %s", code, body)
+	}
+	for i, want := range []string{"100%", "\x1b[31mred\x1b[0m <b>\x1b[0m", "bad \uFFFD byte"} {
+		if got.Lines[i].Text != want || got.Lines[i].Number != int64(i) {
+			t.Errorf("line %d is %q, want %q", got.Lines[i].Number, got.Lines[i].Text, want)
+		}
+	}
+	if long := got.Lines[3].Text; len(long) > 2*maxLineText || !strings.HasSuffix(long, fmt.Sprintf("(%d more bytes)", 1<<20-maxLineText)) {
+		t.Errorf("the long line has %d bytes", len(long))
+	}
+}
+
+func TestALongLogIsSearched(t *testing.T) {
+	s := newSite(t)
+	s.add(t, record.Summary{UID: "j1", Name: "demo", Created: day}, func(*record.Record) {})
+	lines := make([]string, 100_000)
+	for i := range lines {
+		lines[i] = fmt.Sprint("step ", i)
+	}
+	lines[70_000] = "a Needle"
+	s.write(t, "j1", 0, "p1", lines...)
+	own := s.enter(t)
+	for query, want := range map[string]string{"q=needle": `{"lines":[70000],"more":false}`, "q=none": `{"lines":[],"more":false}`, "q=9999$&regex=1": `{"lines":[9999,19999,29999,39999,49999,59999,69999,79999,89999,99999],"more":false}`} {
+		_, body, _ := s.ask(t, http.MethodGet, "/api/v1/jobs/j1/search?"+query+"&log="+url.QueryEscape("0/worker-0/pytorch.0.p1"), func(r *http.Request) { r.AddCookie(own) })
+		if strings.TrimSpace(body) != want {
+			t.Errorf("%s finds %s, want %s", query, body, want)
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package ui
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// lookInterval is how often the files of the record are looked at while somebody watches.
+const lookInterval = 500 * time.Millisecond
+
+// stream tells a browser when something has changed, by server-sent events. The event has a fingerprint of the list of jobs, and of the record and
+// the logs of one job, if a job is named: the browser asks again for those that differ. A browser has one stream for each of its pages.
+func (j *jobs) stream(w http.ResponseWriter, r *http.Request) {
+	control := http.NewResponseController(w)
+	w.Header().Set("Content-Type", "text/event-stream")
+	last := ""
+	tick := time.NewTicker(lookInterval)
+	defer tick.Stop()
+	for {
+		now := j.fingerprints(r.URL.Query().Get("job"))
+		if now != last {
+			last = now
+			if _, err := fmt.Fprintf(w, "data: %s\n\n", now); err != nil || control.Flush() != nil {
+				return
+			}
+		}
+		select {
+		case <-r.Context().Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// fingerprints change with what they are of.
+func (j *jobs) fingerprints(uid string) string {
+	root := filepath.Join(j.yard.Past.Dir(), "v1")
+	running := fmt.Sprint(j.running())
+	list := fingerprint(filepath.Join(root, "index")) + running
+	if uid == "" || strings.ContainsAny(uid, `/\.*?[`) {
+		return fmt.Sprintf(`{"jobs":%q}`, list)
+	}
+	record, logs := "", ""
+	if dirs, _ := filepath.Glob(filepath.Join(root, "jobs", "*", uid)); len(dirs) == 1 {
+		record, logs = fingerprint(filepath.Join(dirs[0], "record.json"))+running, fingerprint(filepath.Join(dirs[0], "log"))
+	}
+	return fmt.Sprintf(`{"jobs":%q,"job":%q,"logs":%q}`, list, record, logs)
+}
+
+// fingerprint is one of the names, sizes and times of all files below a path.
+func fingerprint(path string) string {
+	sum := sha256.New()
+	_ = filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return nil
+		}
+		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() {
+			fmt.Fprintf(sum, "%s %d %d\n", name, info.Size(), info.ModTime().UnixNano())
+		}
+		return nil
+	})
+	return fmt.Sprintf("%x", sum.Sum(nil)[:8])
+}
