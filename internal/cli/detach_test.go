@@ -30,13 +30,16 @@ func TestLettingGoAndComingBack(t *testing.T) {
 	d.expect(types("wait", "first", "--for=running"), 0)
 	d.expect(types("wait", "second", "--for=running"), 0)
 	running := types("status")
-	d.expect(running, 0, `\AThe local cluster has been running for [\dms]+\.\n  process +\d+\n  data +`+regexp.QuoteMeta(dir)+`, \d+ MiB \(store \d+ MiB, logs \d+ KiB\)\n  kubeconfig +`+
+	d.expect(running, 0, `\AThe local cluster has been running for [\dms]+\.\n  process +\d+\n  data +`+regexp.QuoteMeta(dir)+`, \d+ MiB \(store \d+ MiB, logs \d+ KiB, records \d+ KiB\)\n  kubeconfig +`+
 		regexp.QuoteMeta(filepath.Join(dir, "kubeconfig"))+`\n  jobs +2 running\n\z`)
 	stage.give(t, "first")
 	d.expect(types("attach", "first"), 0, `^worker-0 \| hello$`, `^first succeeded after`)
 	d.expect(types("get", "first", "-o", "yaml"), 0, `^ +ttlSecondsAfterFinished: 604800$`)
 	d.expect(types("prune"), 0, `\A0 finished jobs deleted\.\n\z`)
-	d.expect(types("prune", "--older-than=0s"), 0, `\Adefault/first is deleted\.\n1 finished job deleted\.\n\z`)
+	d.expect(types("history"), 0, `^first +\w+ +PyTorchJob +Succeeded `, `^second `)
+	d.expect(types("prune", "--older-than=0s"), 0, `\Adefault/first is deleted\.\n1 finished job deleted\.\n1 record deleted \(\d+ KiB\)\.\n\z`)
+	d.refuses(types("logs", "first"), 1, "there is no such job as first in namespace default: `trainyard history` lists the jobs, also deleted ones")
+	d.expect(types("history"), 0, `\ANAME .*\nsecond .*\n\z`)
 	d.refuses(types("prune", "--all"), 1, "the local cluster is running: `trainyard down` stops it")
 	d.refuses(types("up", "-d"), 1, "a local cluster is already running")
 

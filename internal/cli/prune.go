@@ -8,9 +8,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/trainyard/trainyard/internal/cluster"
 	"github.com/trainyard/trainyard/internal/record"
@@ -29,9 +32,10 @@ func pruneCommand() *cobra.Command {
 	var p pruning
 	cmd := &cobra.Command{
 		Use:   "prune",
-		Short: "Delete finished jobs of the local cluster, with their pods and logs",
-		Long: `Delete the jobs of the local cluster that ended some time ago, with their pods and logs. The cluster must be running. With
---all, the cluster must not be running, and everything that it keeps is deleted.`,
+		Short: "Delete finished jobs of the local cluster, with their pods, logs and records",
+		Long: `Delete the jobs of the local cluster that ended some time ago, with their pods and logs, and what was recorded of such jobs, also
+of deleted ones: they leave the history. The cluster must be running. With --all, the cluster must not be running, and everything that it
+keeps is deleted.`,
 		Example: `  trainyard prune --older-than 1h
   trainyard down && trainyard prune --all`,
 		Args: noArguments,
@@ -70,28 +74,68 @@ func (p *pruning) run(cmd *cobra.Command) error {
 	}
 	ctx, cancel := untilInterrupted(cmd.Context())
 	defer cancel()
-	return p.deleteFinished(ctx, cmd, y, time.Now())
+	out := &printer{Writer: cmd.OutOrStdout()}
+	deleted, err := p.deleteFinished(ctx, out, y, time.Now())
+	if err != nil {
+		return err
+	}
+	return p.deleteRecords(ctx, out, record.Of(dir), deleted)
 }
 
 // deleteFinished deletes the jobs that ended early enough.
-func (p *pruning) deleteFinished(ctx context.Context, cmd *cobra.Command, y *yard.Yard, now time.Time) error {
+func (p *pruning) deleteFinished(ctx context.Context, out *printer, y *yard.Yard, now time.Time) (deleted []types.UID, _ error) {
 	jobs, err := y.Jobs(ctx, "")
 	if err != nil {
-		return fmt.Errorf("listing the jobs of the local cluster: %w", err)
+		return nil, fmt.Errorf("listing the jobs of the local cluster: %w", err)
 	}
-	out, deleted := &printer{Writer: cmd.OutOrStdout()}, 0
 	for _, j := range jobs {
 		ago := max(0, now.Sub(j.Status.CompletionTime)) // stored times are whole seconds, and may be some way ahead
 		if !j.Status.Finished() || j.Job.Deleting || ago < p.olderThan {
 			continue
 		}
 		if err := y.Remove(ctx, j); err != nil {
-			return fmt.Errorf("deleting %s: %w", j.Job.Name, err)
+			return nil, fmt.Errorf("deleting %s: %w", j.Job.Name, err)
 		}
 		out.printf("%s/%s is deleted.\n", j.Job.Namespace, j.Job.Name)
-		deleted++
+		deleted = append(deleted, j.Job.UID)
 	}
-	out.printf("%s deleted.\n", text.Count(deleted, "finished job", "finished jobs"))
+	out.printf("%s deleted.\n", text.Count(len(deleted), "finished job", "finished jobs"))
+	return deleted, out.err
+}
+
+// recordWait is how long prune waits until the recorder has recorded the deletion of a job. It writes once a second.
+const recordWait = 15 * time.Second
+
+// deleteRecords deletes the records of jobs that ended early enough. The recorder would write a record again if it were deleted before
+// it is complete.
+func (p *pruning) deleteRecords(ctx context.Context, out *printer, store *record.Store, deleted []types.UID) error {
+	if !store.Exists() {
+		return nil
+	}
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, recordWait, true, func(context.Context) (bool, error) {
+		jobs, err := store.Summaries()
+		return err == nil && !slices.ContainsFunc(jobs, func(s record.Summary) bool {
+			return slices.Contains(deleted, s.UID) && (s.Deleted.IsZero() || !s.Complete)
+		}), err
+	})
+	if ctx.Err() != nil {
+		return outcome(exitInterrupted)
+	}
+	if wait.Interrupted(err) {
+		return fmt.Errorf("the deleted jobs have not ended after %s, and their records stay: run prune again later", recordWait)
+	}
+	if err != nil {
+		return err
+	}
+	limits := store.Limits
+	limits.Age = p.olderThan
+	done, err := store.Prune(limits, time.Now())
+	if err != nil {
+		return err
+	}
+	if done.Jobs > 0 {
+		out.printf("%s deleted (%s).\n", text.Count(done.Jobs, "record", "records"), sizeText(done.Bytes))
+	}
 	return out.err
 }
 

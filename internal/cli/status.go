@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/trainyard/trainyard/internal/cluster"
+	"github.com/trainyard/trainyard/internal/record"
 	"github.com/trainyard/trainyard/internal/story"
 	"github.com/trainyard/trainyard/internal/yard"
 )
@@ -113,7 +114,8 @@ func dataText(dir string) string {
 			logs += diskUsage(path)
 		}
 	}
-	return fmt.Sprintf("%s, %s (store %s, logs %s)", dir, sizeText(diskUsage(dir)), sizeText(diskUsage(filepath.Join(dir, "etcd"))), sizeText(logs))
+	return fmt.Sprintf("%s, %s (store %s, logs %s, records %s)", dir, sizeText(diskUsage(dir)), sizeText(diskUsage(filepath.Join(dir, "etcd"))),
+		sizeText(logs), sizeText(record.Of(dir).Size()))
 }
 
 // diskUsage is the size of all files below a directory, as far as they can be read.

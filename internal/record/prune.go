@@ -41,7 +41,8 @@ func (s *Store) Prune(limits Limits, now time.Time) (Pruned, error) {
 	}
 	var kept []Summary
 	for _, j := range jobs {
-		if old := now.Sub(j.end()) > limits.Age; !j.Over() || !old && total <= limits.Size {
+		// Times of jobs are whole seconds, and may be some way ahead.
+		if old := max(0, now.Sub(j.end())) >= limits.Age; !j.Over() || !old && total <= limits.Size {
 			kept = append(kept, j.Summary)
 			continue
 		}

@@ -82,6 +82,7 @@ func TestPruneRemovesWhatIsOldAndWhatIsTooMuch(t *testing.T) {
 		{"nothing is too old or too large", Limits{Age: 1000 * time.Hour, Size: 1 << 30}, []string{"old", "young", "trains"}},
 		{"a job that ended long ago goes, one that still trains stays", Limits{Age: 30 * 24 * time.Hour, Size: 1 << 30}, []string{"young", "trains"}},
 		{"what ended first goes until the rest is small enough", Limits{Age: 1000 * time.Hour, Size: 250_000}, []string{"young", "trains"}},
+		{"without any age, all go but the one that still trains", Limits{Size: 1 << 30}, []string{"trains"}},
 		{"a job that still trains stays whatever its size", Limits{Age: 1000 * time.Hour}, []string{"trains"}},
 	} {
 		t.Run(row.sentence, func(t *testing.T) {
