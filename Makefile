@@ -7,10 +7,13 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 KUBE    := $(shell $(GO) list -m -f '{{.Version}}' k8s.io/kubernetes)
 LDFLAGS := -s -w -X k8s.io/component-base/version.gitVersion=$(KUBE) -X github.com/trainyard/trainyard/internal/cli.Version=$(VERSION)
 
+# Without this tag kustomize can load plugins of Go, for which the linker keeps every symbol and all that they need.
+TAGS := kustomize_disable_go_plugin_support
+
 # Kubernetes is linked into bin/trainyard: the first build takes some minutes, later ones seconds.
 build:
 	@mkdir -p bin
-	$(GO) build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/trainyard ./cmd/trainyard-operator ./cmd/trainyard-agent
+	$(GO) build -tags $(TAGS) -ldflags '$(LDFLAGS)' -o bin/ ./cmd/trainyard ./cmd/trainyard-operator ./cmd/trainyard-agent
 
 generate:
 	$(GO) generate ./...
@@ -55,13 +58,15 @@ release:
 	rm -rf dist
 	$(GO) run ./hack/release -version '$(VERSION)' -out dist -verify
 
-demo: setup build
+demo:
+	@hack/setup.sh demo
+	@$(MAKE) --no-print-directory build
 	@hack/demo.sh
 
 bench: build
 	$(GO) run ./bench
 	$(GO) test -run '^$$' -bench . -benchtime 1x -timeout 30m -p 1 ./internal/cli ./internal/controller
 
-# Installs what the tests and the demo need: Debian's torch and Python client of Kubernetes, Open MPI and a C compiler, and tmux.
+# Installs what the tests need: Debian's torch and Python client of Kubernetes, Open MPI and a C compiler, and tmux.
 setup:
 	@hack/setup.sh

@@ -1,7 +1,10 @@
 #!/bin/sh
-# Installs the Debian packages that the demo and the tests need, if they are missing.
+# Installs the Debian packages that the tests need, or with `demo` only those of the demo, if they are missing.
 set -eu
-want="python3-torch python3-numpy python3-kubernetes openmpi-bin libopenmpi-dev gcc libc6-dev tmux chromium"
+want="python3-torch python3-numpy"
+if [ "${1:-}" != demo ]; then
+	want="$want python3-kubernetes openmpi-bin libopenmpi-dev gcc libc6-dev tmux chromium"
+fi
 missing=""
 for package in $want; do
 	dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing="$missing $package"

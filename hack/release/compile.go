@@ -17,6 +17,7 @@ type program struct {
 const (
 	commandLine = "trainyard"
 	operator    = "trainyard-operator"
+	agent       = "trainyard-agent"
 )
 
 // platforms are where each program runs. The local cluster is a part of the command line on Linux only.
@@ -28,7 +29,12 @@ var platforms = []program{
 	{name: commandLine, os: "windows", arch: "amd64"},
 	{name: operator, os: "linux", arch: "amd64"},
 	{name: operator, os: "linux", arch: "arm64"},
+	{name: agent, os: "linux", arch: "amd64"},
+	{name: agent, os: "linux", arch: "arm64"},
 }
+
+// tags are those of `make build`: without this one the linker keeps all symbols for plugins of kustomize, which do not exist.
+const tags = "kustomize_disable_go_plugin_support"
 
 // compile builds all programs into a directory. They need no C libraries, and contain no path of this machine.
 func compile(ctx context.Context, s source, dir string) ([]program, error) {
@@ -37,7 +43,7 @@ func compile(ctx context.Context, s source, dir string) ([]program, error) {
 	for _, p := range platforms {
 		fmt.Printf("building %s for %s/%s\n", p.name, p.os, p.arch)
 		p.file = filepath.Join(dir, p.name+"_"+p.os+"_"+p.arch)
-		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", flags, "-o", p.file, "./cmd/"+p.name)
+		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-tags", tags, "-ldflags", flags, "-o", p.file, "./cmd/"+p.name)
 		cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, os.Stdout, os.Stderr
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOAMD64=v1", "GOARM64=v8.0", "GOOS="+p.os, "GOARCH="+p.arch)
 		if err := cmd.Run(); err != nil {

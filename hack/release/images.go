@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -16,15 +17,18 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// writeImages writes an image of each program for all its Linux platforms, as an OCI archive: a tar of an image layout.
+// images are the programs of each image. The first one is run. The operator's has the agent, which pods of MPI jobs take from it.
+var images = [][]string{{commandLine}, {operator, agent}}
+
+// writeImages writes each image for all its Linux platforms, as an OCI archive: a tar of an image layout.
 func writeImages(s source, programs []program, out string) error {
-	for _, name := range []string{commandLine, operator} {
-		index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
+	for _, names := range images {
+		name, index := names[0], mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 		for _, p := range programs {
 			if p.name != name || p.os != "linux" {
 				continue
 			}
-			image, err := imageOf(s, p)
+			image, err := imageOf(s, p, with(programs, p, names))
 			if err != nil {
 				return fmt.Errorf("building the image of %s for %s: %w", p.name, p.arch, err)
 			}
@@ -39,14 +43,25 @@ func writeImages(s source, programs []program, out string) error {
 	return nil
 }
 
-// imageOf has the program and nothing else. The operator needs no certificates: the cluster provides that of its API server. It runs
-// as a user without rights, as in the Dockerfile.
-func imageOf(s source, p program) (v1.Image, error) {
-	content, err := os.ReadFile(p.file)
-	if err != nil {
-		return nil, err
+// with are the programs of these names that run where p does.
+func with(programs []program, p program, names []string) []program {
+	return slices.DeleteFunc(slices.Clone(programs), func(other program) bool {
+		return other.os != p.os || other.arch != p.arch || !slices.Contains(names, other.name)
+	})
+}
+
+// imageOf has these programs and nothing else, and runs p. The operator needs no certificates: the cluster provides that of its API
+// server. It runs as a user without rights, as in the Dockerfile.
+func imageOf(s source, p program, programs []program) (v1.Image, error) {
+	files := []file{{"tmp", 0, nil}}
+	for _, one := range programs {
+		content, err := os.ReadFile(one.file)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file{one.name, 0o755, content})
 	}
-	data, err := tarred(s.time, file{p.name, 0o755, content}, file{"tmp", 0, nil})
+	data, err := tarred(s.time, files...)
 	if err != nil {
 		return nil, err
 	}

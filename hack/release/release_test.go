@@ -3,11 +3,13 @@ package main
 import (
 	"archive/tar"
 	"bytes"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -74,13 +76,13 @@ func TestRelease(t *testing.T) {
 		same(t, filepath.Join(to, "usr/bin/kubectl-trainyard"), programs[0].file)
 	})
 	t.Run("has images for both architectures", func(t *testing.T) {
-		for _, name := range []string{commandLine, operator} {
-			index := unpacked(t, filepath.Join(out, name+"_1.2.3.oci.tar"))
+		for _, names := range [][]string{{"trainyard"}, {"trainyard-operator", "trainyard-agent"}} {
+			index := unpacked(t, filepath.Join(out, names[0]+"_1.2.3.oci.tar"))
 			if err := validate.Index(index); err != nil {
-				t.Errorf("%s: %v", name, err)
+				t.Errorf("%s: %v", names[0], err)
 			}
 			for _, arch := range []string{"amd64", "arm64"} {
-				checkImage(t, index, name, arch, programs[0].file)
+				checkImage(t, index, names, arch, programs[0].file)
 			}
 		}
 	})
@@ -181,43 +183,53 @@ func unpacked(t *testing.T, archive string) v1.ImageIndex {
 	return index
 }
 
-// checkImage checks that an index has an image for an architecture, with the program in it.
-func checkImage(t *testing.T, index v1.ImageIndex, name, arch, file string) {
+// checkImage checks that an index has an image for an architecture, with these programs in it, of which the first one is run.
+func checkImage(t *testing.T, index v1.ImageIndex, names []string, arch, file string) {
 	t.Helper()
 	manifest, err := index.IndexManifest()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range manifest.Manifests {
-		if m.Platform == nil || m.Platform.Architecture != arch {
-			continue
+	at := slices.IndexFunc(manifest.Manifests, func(m v1.Descriptor) bool { return m.Platform != nil && m.Platform.Architecture == arch })
+	if at < 0 {
+		t.Fatalf("%s has no image for %s", names[0], arch)
+	}
+	image, err := index.Image(manifest.Manifests[at].Digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := image.ConfigFile()
+	if err != nil || config.Architecture != arch || config.Config.Entrypoint[0] != "/"+names[0] || config.Config.User != "65532:65532" {
+		t.Errorf("%s for %s has %+v (%v)", names[0], arch, config, err)
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content := contentOf(t, image)
+	for _, name := range names {
+		if !bytes.Equal(content[name], want) {
+			t.Errorf("%s of %s for %s is not the program", name, names[0], arch)
 		}
-		image, err := index.Image(m.Digest)
+	}
+}
+
+// contentOf are the files of an image.
+func contentOf(t *testing.T, image v1.Image) map[string][]byte {
+	t.Helper()
+	files, all := tar.NewReader(mutate.Extract(image)), map[string][]byte{}
+	for {
+		header, err := files.Next()
+		if errors.Is(err, io.EOF) {
+			return all
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		config, err := image.ConfigFile()
-		if err != nil || config.Architecture != arch || config.Config.Entrypoint[0] != "/"+name || config.Config.User != "65532:65532" {
-			t.Errorf("%s for %s has %+v (%v)", name, arch, config, err)
-		}
-		files := tar.NewReader(mutate.Extract(image))
-		for {
-			header, err := files.Next()
-			if err != nil {
-				t.Fatalf("%s for %s has no program: %v", name, arch, err)
-			}
-			if header.Name != name {
-				continue
-			}
-			got, err := io.ReadAll(files)
-			want, wantErr := os.ReadFile(file)
-			if err != nil || wantErr != nil || !bytes.Equal(got, want) {
-				t.Errorf("%s for %s is not the program (%v, %v)", name, arch, err, wantErr)
-			}
-			return
+		if all[header.Name], err = io.ReadAll(files); err != nil {
+			t.Fatal(err)
 		}
 	}
-	t.Errorf("%s has no image for %s", name, arch)
 }
 
 func TestVersionsOfPackages(t *testing.T) {
