@@ -28,6 +28,7 @@ import (
 	"github.com/trainyard/trainyard/internal/cluster"
 	"github.com/trainyard/trainyard/internal/controller"
 	"github.com/trainyard/trainyard/internal/definition"
+	"github.com/trainyard/trainyard/internal/testing/local"
 )
 
 // asOperator is what the test binary is called when it is to be the operator.
@@ -38,7 +39,7 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	os.Exit(m.Run())
+	local.Main(m)
 }
 
 // TestSeveralOperators starts operators as processes on one API server, and ends them.
@@ -52,7 +53,7 @@ func TestSeveralOperators(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := fleet{T: t, config: api.RESTConfig()}
+	f := fleet{T: t, config: api.RESTConfig(), namespace: "default"}
 	if f.client, err = client.New(f.config, client.Options{Scheme: scheme}); err != nil {
 		t.Fatal(err)
 	}
@@ -93,8 +94,9 @@ func TestSeveralOperators(t *testing.T) {
 // fleet are the operators of one cluster.
 type fleet struct {
 	*testing.T
-	config *rest.Config
-	client client.Client
+	config    *rest.Config
+	client    client.Client
+	namespace string // of the lease
 }
 
 type operator struct {
@@ -151,7 +153,7 @@ func (f fleet) awaitReady(o operator) {
 func (f fleet) leader() string {
 	f.Helper()
 	var lease coordinationv1.Lease
-	if err := f.client.Get(f.Context(), client.ObjectKey{Namespace: "default", Name: "trainyard-operator"}, &lease); err != nil {
+	if err := f.client.Get(f.Context(), client.ObjectKey{Namespace: f.namespace, Name: "trainyard-operator"}, &lease); err != nil {
 		f.Fatal(err)
 	}
 	return ptr.Deref(lease.Spec.HolderIdentity, "")
