@@ -64,6 +64,7 @@ demo:
 	@hack/demo.sh
 
 bench: build
+	cd bench/peers/trainingoperator && $(GO) build -o $(CURDIR)/bin/ .
 	$(GO) run ./bench
 	$(GO) test -run '^$$' -bench . -benchtime 1x -timeout 30m -p 1 ./internal/cli ./internal/controller
 

@@ -25,21 +25,23 @@ import (
 
 // User agents, by which requests are counted.
 const (
-	driver        = "bench-driver"
-	limitAgent    = "bench-limit"
-	operatorAgent = "trainyard-operator"
+	driver     = "bench-driver"
+	limitAgent = "bench-limit"
 )
-
-func contenders(operator string) []contender { return []contender{limit{}, ours{operator}} }
 
 // limit creates the objects of our jobs without an operator: what the API server itself takes.
 type limit struct{}
 
-func (limit) name() string  { return "limit" }
-func (limit) agent() string { return limitAgent }
+func (limit) name() string   { return "limit" }
+func (limit) agent() string  { return limitAgent }
+func (limit) isSlow() bool   { return false }
+func (limit) recovers() bool { return false }
 
 // start creates the children of each job as soon as it is there, and writes its states when its pods have reached them.
 func (limit) start(ctx context.Context, w *world, namespace string, s shape) (func() usage, error) {
+	if err := w.define(ctx, nil); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	c, err := client.NewWithWatch(w.config(limitAgent), client.Options{Scheme: w.client.Scheme()})
 	if err != nil {
@@ -134,30 +136,41 @@ func (l *limiter) tell(obj *kubeflowv1.PyTorchJob, state kubeflowv1.JobCondition
 	})
 }
 
-// ours is trainyard-operator as it is shipped.
-type ours struct{ binary string }
+// process is an operator in a process of its own.
+type process struct {
+	label, userAgent, binary string
+	args                     []string
+	// definitions are the files of the operator's own definitions of kinds, none where it is ours.
+	definitions []string
+	// slow operators run the smallest shape only, and once.
+	slow bool
+}
 
-func (ours) name() string  { return "ours" }
-func (ours) agent() string { return operatorAgent }
+func (p process) name() string  { return p.label }
+func (p process) agent() string { return p.userAgent }
+func (p process) isSlow() bool  { return p.slow }
+func (process) recovers() bool  { return true }
 
 // start runs the operator, and waits until it is ready.
-func (o ours) start(ctx context.Context, w *world, namespace string, _ shape) (func() usage, error) {
+func (p process) start(ctx context.Context, w *world, namespace string, _ shape) (func() usage, error) {
+	if err := w.define(ctx, p.definitions); err != nil {
+		return nil, err
+	}
 	probes, err := freeAddress()
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, o.binary, "--metrics-bind-address=0", "--health-probe-bind-address="+probes, "--namespace="+namespace)
+	cmd := exec.CommandContext(ctx, p.binary, append(p.args, "--health-probe-bind-address="+probes, "--namespace="+namespace)...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+w.kubeconfig())
-	cmd.Stderr = os.Stderr
-	if os.Getenv("BENCH_LOG") == "" {
-		cmd.Stderr = nil
+	if os.Getenv("BENCH_LOG") != "" {
+		cmd.Stderr = os.Stderr
 	}
 	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("starting %s (`make build` builds it): %w", o.binary, err)
+		return nil, fmt.Errorf("starting %s (`make bench` builds it): %w", p.binary, err)
 	}
 	if err := awaitReady(ctx, "http://"+probes+"/readyz"); err != nil {
 		_ = cmd.Process.Kill()
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", p.label, err)
 	}
 	return func() usage {
 		peak := peakRSS(cmd.Process.Pid)

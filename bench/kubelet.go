@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,8 +32,8 @@ func startKubelet(ctx context.Context, w *world, namespace string) (*kubelet, er
 		go k.work()
 	}
 	return k, follow(ctx, c, &corev1.PodList{}, namespace, func(e watch.EventType, obj client.Object) {
-		if e == watch.Added {
-			k.pods <- obj.(*corev1.Pod)
+		if pod := obj.(*corev1.Pod); e == watch.Added || e == watch.Modified && pod.DeletionTimestamp != nil {
+			k.pods <- pod
 		}
 	})
 }
@@ -43,7 +44,11 @@ func (k *kubelet) work() {
 		case <-k.ctx.Done():
 			return
 		case pod := <-k.pods:
-			k.start(pod)
+			if pod.DeletionTimestamp != nil {
+				k.remove(pod)
+			} else {
+				k.start(pod)
+			}
 		}
 	}
 }
@@ -67,17 +72,38 @@ func (k *kubelet) report(pod *corev1.Pod, phase corev1.PodPhase, state corev1.Co
 	_ = k.client.Status().Patch(k.ctx, pod, client.MergeFrom(was))
 }
 
+// remove ends a pod that is being deleted, at once.
+func (k *kubelet) remove(pod *corev1.Pod) {
+	k.mu.Lock()
+	delete(k.running, pod.UID)
+	k.mu.Unlock()
+	_ = k.client.Delete(k.ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID})
+}
+
 // succeed lets every pod exit with 0.
 func (k *kubelet) succeed() {
-	k.mu.Lock()
+	k.end(func(*corev1.Pod) bool { return true }, corev1.PodSucceeded, corev1.ContainerStateTerminated{Reason: "Completed"})
+}
+
+// fail kills the first Worker of every job.
+func (k *kubelet) fail() {
+	first := func(pod *corev1.Pod) bool { return strings.HasSuffix(pod.Name, "-worker-0") }
+	k.end(first, corev1.PodFailed, corev1.ContainerStateTerminated{Reason: "Error", ExitCode: 137})
+}
+
+func (k *kubelet) end(which func(*corev1.Pod) bool, phase corev1.PodPhase, state corev1.ContainerStateTerminated) {
 	var all []*corev1.Pod
-	for _, pod := range k.running {
-		all = append(all, pod)
+	k.mu.Lock()
+	for uid, pod := range k.running {
+		if which(pod) {
+			all = append(all, pod)
+			delete(k.running, uid)
+		}
 	}
 	k.mu.Unlock()
-	end := &corev1.ContainerStateTerminated{Reason: "Completed", FinishedAt: metav1.Now()}
+	state.FinishedAt = metav1.Now()
 	_ = inParallel(len(all), func(i int) error {
-		k.report(all[i], corev1.PodSucceeded, corev1.ContainerState{Terminated: end})
+		k.report(all[i], phase, corev1.ContainerState{Terminated: &state})
 		return nil
 	})
 }

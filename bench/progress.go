@@ -3,10 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -53,25 +57,112 @@ func (m *moment) after(began time.Time) (time.Duration, error) {
 }
 
 // progress is how far the jobs of a namespace are, as a watch shows it.
-type progress struct{ allPods, allRunning, allSucceeded *moment }
+type progress struct {
+	allPods, allRunning, allSucceeded *moment
+	s                                 shape
+	mu                                sync.Mutex
+	created                           map[string]time.Time
+	sinceCreated                      map[string]time.Duration
+	live                              map[string]map[types.UID]bool // of each job, the pods that run and are not being deleted
+	whole                             *wholeness
+}
 
 func (w *world) followProgress(ctx context.Context, namespace string, s shape) (*progress, error) {
-	p := &progress{newMoment(s.jobs * s.pods), newMoment(s.jobs), newMoment(s.jobs)}
-	err := follow(ctx, w.client, &corev1.PodList{}, namespace, func(_ watch.EventType, obj client.Object) { p.allPods.see(obj.GetName()) })
+	p := &progress{
+		allPods: newMoment(s.jobs * s.pods), allRunning: newMoment(s.jobs), allSucceeded: newMoment(s.jobs), s: s,
+		created: map[string]time.Time{}, sinceCreated: map[string]time.Duration{}, live: map[string]map[types.UID]bool{},
+	}
+	err := follow(ctx, w.client, &corev1.PodList{}, namespace, func(e watch.EventType, obj client.Object) { p.seePod(e, obj.(*corev1.Pod)) })
 	if err != nil {
 		return nil, err
 	}
-	return p, follow(ctx, w.client, &kubeflowv1.PyTorchJobList{}, namespace, func(_ watch.EventType, obj client.Object) {
-		for _, c := range obj.(*kubeflowv1.PyTorchJob).Status.Conditions {
-			switch {
-			case c.Status != corev1.ConditionTrue:
-			case c.Type == kubeflowv1.JobRunning:
-				p.allRunning.see(obj.GetName())
-			case c.Type == kubeflowv1.JobSucceeded:
-				p.allSucceeded.see(obj.GetName())
+	return p, follow(ctx, w.client, &kubeflowv1.PyTorchJobList{}, namespace, func(_ watch.EventType, obj client.Object) { p.seeJob(obj.(*kubeflowv1.PyTorchJob)) })
+}
+
+func (p *progress) seeJob(j *kubeflowv1.PyTorchJob) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.created[j.Name].IsZero() {
+		p.created[j.Name] = time.Now()
+	}
+	for _, c := range j.Status.Conditions {
+		switch {
+		case c.Status != corev1.ConditionTrue:
+		case c.Type == kubeflowv1.JobRunning:
+			if _, known := p.sinceCreated[j.Name]; !known {
+				p.sinceCreated[j.Name] = time.Since(p.created[j.Name])
 			}
+			p.allRunning.see(j.Name)
+		case c.Type == kubeflowv1.JobSucceeded:
+			p.allSucceeded.see(j.Name)
 		}
-	})
+	}
+}
+
+func (p *progress) seePod(e watch.EventType, pod *corev1.Pod) {
+	p.allPods.see(pod.Name)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	job := metav1.GetControllerOf(pod).Name
+	if p.live[job] == nil {
+		p.live[job] = map[types.UID]bool{}
+	}
+	if e != watch.Deleted && pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning {
+		p.live[job][pod.UID] = true
+	} else {
+		delete(p.live[job], pod.UID)
+	}
+	if p.whole != nil {
+		p.whole.see(job, len(p.live[job]), p.s.pods)
+	}
+}
+
+// latencies are how long each job took from its creation until it was Running.
+func (p *progress) latencies() latencies {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Sorted(maps.Values(p.sinceCreated))
+}
+
+// wholeness is when each job that lost a pod had all of them again.
+type wholeness struct {
+	broken map[string]time.Time
+	took   map[string]time.Duration
+	all    *moment
+}
+
+func (w *wholeness) see(job string, live, want int) {
+	if _, broken := w.broken[job]; !broken && live < want {
+		w.broken[job] = time.Now()
+	} else if broken && live == want && w.took[job] == 0 {
+		w.took[job] = time.Since(w.broken[job])
+		w.all.see(job)
+	}
+}
+
+// recovery is how long each job takes to be whole again after a failure.
+func (p *progress) recovery(fail func()) (latencies, error) {
+	whole := &wholeness{broken: map[string]time.Time{}, took: map[string]time.Duration{}, all: newMoment(p.s.jobs)}
+	p.mu.Lock()
+	p.whole = whole
+	p.mu.Unlock()
+	fail()
+	_, err := whole.all.after(time.Now())
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.whole = nil
+	return slices.Sorted(maps.Values(whole.took)), err
+}
+
+// latencies are sorted durations.
+type latencies []time.Duration
+
+// at is the duration that a share of all do not exceed.
+func (l latencies) at(share float64) float64 {
+	if len(l) == 0 {
+		return 0
+	}
+	return l[min(int(share*float64(len(l))), len(l)-1)].Seconds()
 }
 
 // follow calls f for each change of the objects of a namespace.

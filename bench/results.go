@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 )
 
 // results are the measurements, by shape and contender in the order in which they came.
@@ -26,19 +25,21 @@ func (r *results) add(s shape, contender string, m measurement) {
 	r.rows = append(r.rows, row{s, contender, []measurement{m}})
 }
 
-// table is the medians, each with its smallest and largest value.
+// table is the medians, and of the time until all run also the smallest and the largest value.
 func (r *results) table() string {
 	var out strings.Builder
-	out.WriteString("| jobs × pods | | all pods, s | all Running, s | × limit | all Succeeded, s | requests a job | CPU s | peak MB |\n")
-	out.WriteString("| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
+	out.WriteString("| jobs × pods | | all pods, s | all Running, s | × limit | created → Running, p50 / p99, s | failed → whole, p50 / p99, s | ended → Succeeded, s | requests a job | of a failure | CPU, s | peak, MB |\n")
+	out.WriteString("|" + strings.Repeat(" --- |", 12) + "\n")
 	for _, row := range r.rows {
-		running := row.seconds(func(m measurement) time.Duration { return m.running })
-		fmt.Fprintf(&out, "| %s | %s | %s | %s | %.2f | %s | %.1f | %.1f | %.0f |\n", row.shape, row.contender,
-			spread(row.seconds(func(m measurement) time.Duration { return m.pods })), spread(running), median(running)/r.limit(row.shape),
-			spread(row.seconds(func(m measurement) time.Duration { return m.succeeded })),
-			median(row.numbers(func(m measurement) float64 { return m.perJob })),
-			median(row.seconds(func(m measurement) time.Duration { return m.cpu })),
-			median(row.numbers(func(m measurement) float64 { return float64(m.peakRSS) / 1e6 })))
+		mid := func(of func(measurement) float64) float64 { return median(row.numbers(of)) }
+		running := row.numbers(func(m measurement) float64 { return m.running.Seconds() })
+		fmt.Fprintf(&out, "| %s | %s | %.1f | %s | %.2f | %.2f / %.2f | %.2f / %.2f | %.1f | %.1f | %.1f | %.1f | %.0f |\n", row.shape, row.contender,
+			mid(func(m measurement) float64 { return m.pods.Seconds() }), spread(running), median(running)/r.limit(row.shape),
+			mid(func(m measurement) float64 { return m.latency.at(0.5) }), mid(func(m measurement) float64 { return m.latency.at(0.99) }),
+			mid(func(m measurement) float64 { return m.recovery.at(0.5) }), mid(func(m measurement) float64 { return m.recovery.at(0.99) }),
+			mid(func(m measurement) float64 { return m.succeeded.Seconds() }),
+			mid(func(m measurement) float64 { return m.requests }), mid(func(m measurement) float64 { return m.recoveryRequests }),
+			mid(func(m measurement) float64 { return m.cpu.Seconds() }), mid(func(m measurement) float64 { return float64(m.peakRSS) / 1e6 }))
 	}
 	return out.String()
 }
@@ -47,14 +48,10 @@ func (r *results) table() string {
 func (r *results) limit(s shape) float64 {
 	for _, row := range r.rows {
 		if row.shape == s && row.contender == (limit{}).name() {
-			return median(row.seconds(func(m measurement) time.Duration { return m.running }))
+			return median(row.numbers(func(m measurement) float64 { return m.running.Seconds() }))
 		}
 	}
 	return 0
-}
-
-func (r row) seconds(of func(measurement) time.Duration) []float64 {
-	return r.numbers(func(m measurement) float64 { return of(m).Seconds() })
 }
 
 func (r row) numbers(of func(measurement) float64) []float64 {

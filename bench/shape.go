@@ -31,7 +31,7 @@ func (s shape) job(namespace string, n int) *kubeflowv1.PyTorchJob {
 	job := &kubeflowv1.PyTorchJob{}
 	job.Namespace, job.Name = namespace, fmt.Sprintf("job-%d", n)
 	role := func(replicas int32) *kubeflowv1.ReplicaSpec {
-		return &kubeflowv1.ReplicaSpec{Replicas: &replicas, Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+		return &kubeflowv1.ReplicaSpec{Replicas: &replicas, RestartPolicy: kubeflowv1.RestartPolicyExitCode, Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 			Containers: []corev1.Container{{Name: "pytorch", Image: "train", Command: []string{"train"}}},
 		}}}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -85,6 +86,10 @@ type contender interface {
 	name() string
 	// agent is the user agent of its requests.
 	agent() string
+	// isSlow says that it runs only the first shape, and once.
+	isSlow() bool
+	// recovers says that it replaces pods that failed.
+	recovers() bool
 	// start begins to run the jobs of a namespace. What it returns ends it, and says what it used.
 	start(ctx context.Context, w *world, namespace string, s shape) (stop func() usage, err error)
 }
@@ -97,54 +102,60 @@ type usage struct {
 
 // measurement is one run of one contender.
 type measurement struct {
-	pods, running, succeeded time.Duration // from the first submit to the last
+	pods, running time.Duration // from the first submit until all are there
+	succeeded     time.Duration // from the end of all pods until all jobs have succeeded
+	latency       latencies     // of each job, from its creation until it is Running
+	recovery      latencies     // of each job, from the failure of one Worker until all its pods run again
 	usage
-	requests map[string]int
-	perJob   float64
+	requests, recoveryRequests float64 // of a job: until it has succeeded, and for the failure of its Worker
 }
 
-// measure lets a contender run the jobs of a shape in a namespace of its own.
-func (w *world) measure(ctx context.Context, c contender, s shape, round int) (measurement, error) {
-	namespace := fmt.Sprintf("%s-%d-%d-%d", c.name(), s.jobs, s.pods, round)
+// measure lets a contender run the jobs of a shape in a namespace of its own: they start, a Worker of each fails, they succeed.
+func (w *world) measure(ctx context.Context, c contender, s shape, round int) (m measurement, err error) {
+	namespace := strings.ToLower(strings.ReplaceAll(fmt.Sprintf("%s-%d-%d-%d", c.name(), s.jobs, s.pods, round), " ", "-"))
 	if err := w.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
-		return measurement{}, err
+		return m, err
 	}
 	watching, end := context.WithCancel(ctx)
 	defer end()
+	stop, err := c.start(ctx, w, namespace, s)
+	if err != nil {
+		return m, err
+	}
+	defer func() { m.usage = stop() }()
 	p, err := w.followProgress(watching, namespace, s)
 	if err != nil {
-		return measurement{}, err
+		return m, err
 	}
 	k, err := startKubelet(watching, w, namespace)
 	if err != nil {
-		return measurement{}, err
+		return m, err
 	}
-	stop, err := c.start(ctx, w, namespace, s)
-	if err != nil {
-		return measurement{}, err
-	}
-	var m measurement
+	requests := func() float64 { return w.settledRequests(c.agent(), namespace) / float64(s.jobs) }
 	began := time.Now()
 	if err := inParallel(s.jobs, func(n int) error { return w.client.Create(ctx, s.job(namespace, n)) }); err != nil {
 		return m, err
 	}
-	if m.pods, err = p.allPods.after(began); err == nil {
-		m.running, err = p.allRunning.after(began)
-	}
-	if err == nil {
-		k.succeed()
-		m.succeeded, err = p.allSucceeded.after(began)
-	}
-	m.usage = stop()
-	if err != nil {
+	if m.pods, err = p.allPods.after(began); err != nil {
 		return m, err
 	}
-	if m.requests, err = w.requestsOf(c.agent(), namespace); err != nil {
+	if m.running, err = p.allRunning.after(began); err != nil {
 		return m, err
 	}
-	for _, n := range m.requests {
-		m.perJob += float64(n) / float64(s.jobs)
+	m.latency, m.requests = p.latencies(), requests()
+	if c.recovers() {
+		if m.recovery, err = p.recovery(k.fail); err != nil {
+			return m, err
+		}
 	}
+	beforeEnd := requests()
+	m.recoveryRequests = beforeEnd - m.requests
+	ended := time.Now()
+	k.succeed()
+	if m.succeeded, err = p.allSucceeded.after(ended); err != nil {
+		return m, err
+	}
+	m.requests += requests() - beforeEnd
 	return m, w.clear(ctx, namespace)
 }
 

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// contenders are the limit, ours, and the peers, in the order in which they take turns, as far as they are asked for.
+func contenders(ctx context.Context, bin, only string) ([]contender, error) {
+	ours := process{label: "ours", userAgent: "trainyard-operator", binary: filepath.Join(bin, "trainyard-operator"), args: []string{"--metrics-bind-address=0"}}
+	dir, err := moduleDir(ctx, "bench/peers/trainingoperator", "github.com/kubeflow/training-operator")
+	if err != nil {
+		return nil, err
+	}
+	shipped := process{
+		label: "Training Operator as shipped", userAgent: "trainingoperator", binary: filepath.Join(bin, "trainingoperator"), slow: true,
+		definitions: []string{filepath.Join(dir, "manifests/base/crds/kubeflow.org_pytorchjobs.yaml")},
+	}
+	tuned := shipped
+	tuned.label, tuned.slow = "Training Operator tuned", false
+	tuned.args = []string{"--kube-api-qps=1000", "--kube-api-burst=1000", "--controller-threads=10"}
+	asked := func(c contender) bool {
+		return slices.ContainsFunc(strings.Split(only, ","), func(start string) bool { return strings.HasPrefix(c.name(), start) })
+	}
+	return slices.DeleteFunc([]contender{limit{}, ours, tuned, shipped}, func(c contender) bool { return !asked(c) }), nil
+}
+
+// moduleDir is where the files of a module are that the module in a folder requires.
+func moduleDir(ctx context.Context, folder, module string) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module)
+	cmd.Dir = folder
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("finding %s: %w", module, err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
