@@ -21,7 +21,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -228,16 +227,20 @@ func namespaceName(t testing.TB) string {
 // Kubeconfig is the file that leads to the cluster.
 func (w *World) Kubeconfig() string { return w.kubeconfig }
 
-// Eventually waits until check returns no error.
+// Eventually waits until check returns no error. A check that takes long, as one that runs kubectl does, is repeated less often: many
+// tests wait at the same time, and their checks must not take the machine from what they wait for.
 func (w *World) Eventually(what string, check func() error) {
 	w.Helper()
-	var last error
-	err := wait.PollUntilContextTimeout(context.Background(), 100*time.Millisecond, Timeout, true, func(context.Context) (bool, error) {
-		last = check()
-		return last == nil, nil
-	})
-	if err != nil {
-		w.Fatalf("%s: %v", what, last)
+	for deadline := time.Now().Add(Timeout); ; {
+		began := time.Now()
+		err := check()
+		if err == nil {
+			return
+		}
+		if began.After(deadline) {
+			w.Fatalf("%s: %v", what, err)
+		}
+		time.Sleep(min(max(2*time.Since(began), 100*time.Millisecond), time.Second))
 	}
 }
 
