@@ -90,7 +90,7 @@ func run(o options) error {
 		return fmt.Errorf("starting the operator: %w", err)
 	}
 	setup := controller.Options{
-		Workers: o.workers, Metrics: metrics.Registry, ClusterDomain: clusterDomain(o), Agent: agent(context.Background(), config, o),
+		Workers: o.workers, Metrics: metrics.Registry, Namespace: o.namespace, ClusterDomain: clusterDomain(o), Agent: agent(context.Background(), config, o),
 	}
 	if err := controller.Setup(mgr, setup); err != nil {
 		return err

@@ -93,7 +93,7 @@ func (p *pass) update(ctx context.Context, d job.Decision) error {
 
 func (p *pass) createChild(ctx context.Context, child job.Child) error {
 	if !child.Unseen {
-		return p.createObject(ctx, child.Object, child.Kind, child.Required)
+		return p.createObject(ctx, child.Object, child.ChildKind.String(), child.Required)
 	}
 	obj := child.Object.DeepCopyObject().(client.Object)
 	for _, kind := range manifest.ChildKinds {

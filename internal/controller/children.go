@@ -4,14 +4,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -19,106 +18,89 @@ import (
 	"github.com/trainyard/trainyard/internal/manifest"
 )
 
-// childKinds are the kinds of children besides pods, as this cluster serves them. Whether it serves an optional kind is asked
-// at the start, and again while a job wants such a child; from then on the kind is watched.
+// childKinds are the kinds of children besides pods. Those that every cluster has are watched from the start. An optional kind is
+// watched from the moment when a job wants it and the cluster serves it.
 type childKinds struct {
 	mgr         ctrl.Manager
 	reconcilers []*Reconciler
-
-	sync.Mutex
-	served, missing []manifest.ChildKind
-	asked           time.Time
+	caches      cache.Options // of an optional kind
+	everywhere  []manifest.ChildKind
+	optional    []*optionalKind
 }
 
-// setup watches the kinds that every cluster has, and those of the others that this one has.
-func (c *childKinds) setup(ctx context.Context, kinds []manifest.ChildKind, now time.Time) error {
-	c.asked = now
+// setup watches the kinds that every cluster has.
+func (c *childKinds) setup(ctx context.Context, kinds []manifest.ChildKind) error {
 	for _, kind := range kinds {
 		if kind.Unseen {
 			continue
 		}
-		if kind.Optional && !c.serves(kind) {
-			c.missing = append(c.missing, kind)
-		} else if err := c.watch(ctx, kind); err != nil {
+		if kind.Optional {
+			c.optional = append(c.optional, &optionalKind{ChildKind: kind})
+			continue
+		}
+		c.everywhere = append(c.everywhere, kind)
+		if err := c.watch(ctx, kind, c.mgr.GetCache()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// serves asks the API server whether it serves the kind. No answer counts as no.
-func (c *childKinds) serves(kind manifest.ChildKind) bool {
-	gk := schema.GroupKind{Group: kind.GroupVersion.Group, Kind: kind.Kind}
-	_, err := c.mgr.GetRESTMapper().RESTMapping(gk, kind.GroupVersion.Version)
-	return err == nil
-}
-
 // watch lets changes of such children wake their jobs, and finds them by their job.
-func (c *childKinds) watch(ctx context.Context, kind manifest.ChildKind) error {
-	if err := c.mgr.GetFieldIndexer().IndexField(ctx, kind.New(), indexJob, indexKey); err != nil {
-		return fmt.Errorf("indexing the kind %s: %w", kind.Kind, err)
+func (c *childKinds) watch(ctx context.Context, kind manifest.ChildKind, from cache.Cache) error {
+	if err := from.IndexField(ctx, kind.New(), indexJob, indexKey); err != nil {
+		return fmt.Errorf("indexing the kind %s: %w", kind.ChildKind, err)
 	}
 	for _, r := range c.reconcilers {
-		if err := r.controller.Watch(source.Kind(c.mgr.GetCache(), client.Object(kind.New()), r.children())); err != nil {
-			return fmt.Errorf("watching the kind %s: %w", kind.Kind, err)
+		if err := r.controller.Watch(source.Kind(from, client.Object(kind.New()), r.children())); err != nil {
+			return fmt.Errorf("watching the kind %s: %w", kind.ChildKind, err)
 		}
 	}
-	c.served = append(c.served, kind)
 	return nil
 }
 
-// of are the kinds that are served, and the names of those that the job wants and the cluster lacks.
-func (c *childKinds) of(ctx context.Context, j job.Job, now time.Time) (served []manifest.ChildKind, unserved map[string]bool, err error) {
-	c.Lock()
-	defer c.Unlock()
-	wanted := func(kind manifest.ChildKind) bool {
-		return slices.ContainsFunc(j.Children, func(child job.Child) bool { return child.Kind == kind.Kind })
-	}
-	if slices.ContainsFunc(c.missing, wanted) && now.Sub(c.asked) >= job.UnservedWait {
-		c.asked = now
-		for _, kind := range c.missing {
-			if c.serves(kind) {
-				err = c.watch(ctx, kind)
-			}
-		}
-		c.missing = slices.DeleteFunc(c.missing, func(kind manifest.ChildKind) bool {
-			return slices.ContainsFunc(c.served, func(s manifest.ChildKind) bool { return s.Kind == kind.Kind })
-		})
-	}
-	for _, kind := range c.missing {
-		if wanted(kind) {
-			if unserved == nil {
-				unserved = map[string]bool{}
-			}
-			unserved[kind.Kind] = true
+// observeChildren gathers what the caches know of the job's children besides its pods. A kind that cannot be read holds up only the
+// jobs that want it.
+func (p *pass) observeChildren(ctx context.Context, o *job.Observed, mine []client.ListOption) error {
+	for _, kind := range p.childKinds.everywhere {
+		if err := p.listChildren(ctx, o, kind, p.childKinds.mgr.GetCache(), mine); err != nil {
+			return err
 		}
 	}
-	return slices.Clone(c.served), unserved, err
+	for _, kind := range p.childKinds.optional {
+		wanted := slices.ContainsFunc(o.Job.Children, func(child job.Child) bool { return child.ChildKind == kind.ChildKind.ChildKind })
+		from, why := kind.reader(ctx, p.childKinds, wanted, p.at)
+		switch {
+		case from != nil:
+			if err := p.listChildren(ctx, o, kind.ChildKind, from, mine); err != nil {
+				return err
+			}
+		case wanted:
+			if o.Unreadable == nil {
+				o.Unreadable = map[job.ChildKind]string{}
+			}
+			o.Unreadable[kind.ChildKind.ChildKind] = why
+		}
+	}
+	return nil
 }
 
-// observeChildren gathers what the caches know of the job's children besides its pods.
-func (p *pass) observeChildren(ctx context.Context, o *job.Observed, mine []client.ListOption) error {
-	served, unserved, err := p.childKinds.of(ctx, o.Job, p.at)
-	if err != nil {
-		return err
+// listChildren adds the job's children of one kind.
+func (p *pass) listChildren(ctx context.Context, o *job.Observed, kind manifest.ChildKind, from client.Reader, mine []client.ListOption) error {
+	list, err := listOf(kind.New(), kind.GroupVersionKind(), p.client.Scheme())
+	if err == nil {
+		err = from.List(ctx, list, mine...) // a client reads untyped objects past the cache
 	}
-	o.Unserved = unserved
-	for _, kind := range served {
-		list, err := listOf(kind.New(), kind.GroupVersion.WithKind(kind.Kind), p.client.Scheme())
-		if err == nil {
-			err = p.childKinds.mgr.GetCache().List(ctx, list, mine...) // a client reads untyped objects past the cache
-		}
-		if err != nil {
-			return fmt.Errorf("listing children of %s of the kind %s: %w", o.Job.Name, kind.Kind, err)
-		}
-		var seen []manifest.Object
-		_ = meta.EachListItem(list, func(item runtime.Object) error {
-			seen = append(seen, item.(manifest.Object))
-			return nil
-		})
-		for _, obj := range existing(p.memory, kind.Kind, seen, p.at) {
-			o.Children = append(o.Children, kind.Observe(obj, o.Job))
-		}
+	if err != nil {
+		return fmt.Errorf("listing children of %s of the kind %s: %w", o.Job.Name, kind.ChildKind, err)
+	}
+	var seen []manifest.Object
+	_ = meta.EachListItem(list, func(item runtime.Object) error {
+		seen = append(seen, item.(manifest.Object))
+		return nil
+	})
+	for _, obj := range existing(p.memory, kind.ChildKind.String(), seen, p.at) {
+		o.Children = append(o.Children, kind.Observe(obj, o.Job))
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ import (
 
 // passes is a kind of children that the cluster does not serve at first.
 var passes = manifest.ChildKind{
-	ChildKind:    job.ChildKind{Kind: "BoardingPass", Required: true, Until: job.RemoveAtEnd},
+	ChildKind:    job.ChildKind{Kind: "BoardingPass", Group: "children.trainyard.dev", Required: true, Until: job.RemoveAtEnd},
 	GroupVersion: schema.GroupVersion{Group: "children.trainyard.dev", Version: "v1"}, Optional: true,
 	New: func() manifest.Object {
 		obj := &unstructured.Unstructured{}
@@ -57,7 +57,7 @@ func TestAKindOfChildrenThatAppearsLater(t *testing.T) {
 	w.runWithPasses()
 	j := w.submit(gang(1, "until test -f $PWD/never; do sleep 0.1; done"))
 	s := j.until("waits for the kind", func(s kubeflowv1.JobStatus) bool { return strings.Contains(s.Message, "BoardingPass") })
-	if want := "the cluster does not serve the kind BoardingPass"; s.Message != want || len(j.pods()) > 0 {
+	if want := "the cluster does not serve the kind BoardingPass.children.trainyard.dev"; s.Message != want || len(j.pods()) > 0 {
 		t.Errorf("the message is %q and there are %d pods", s.Message, len(j.pods()))
 	}
 	w.servePasses()

@@ -53,22 +53,30 @@ func Scheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// Cache holds only what carries our label, in one namespace or in all, without managed fields.
+// Cache holds jobs, what they are made from, and those of their children that every cluster can have, in one namespace or in all.
 func Cache(namespace string) (cache.Options, error) {
-	ours, err := labels.NewRequirement(naming.LabelJobName, selection.Exists, nil)
+	options, err := cacheOfChildren(namespace)
 	if err != nil {
-		return cache.Options{}, fmt.Errorf("selecting our children: %w", err)
+		return cache.Options{}, err
 	}
-	children := cache.ByObject{Label: labels.NewSelector().Add(*ours)}
-	options := cache.Options{
-		DefaultTransform: cache.TransformStripManagedFields(),
-		ByObject:         map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: children.Label, Transform: slimPod}},
-	}
+	children := cache.ByObject{Label: options.DefaultLabelSelector}
+	options.DefaultLabelSelector = nil
+	options.ByObject = map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: children.Label, Transform: slimPod}}
 	for _, kind := range manifest.ChildKinds {
 		if !kind.Optional && !kind.Unseen { // a cache refuses options for a kind that is not served
 			options.ByObject[kind.New()] = children
 		}
 	}
+	return options, nil
+}
+
+// cacheOfChildren holds only what carries our label, in one namespace or in all, without managed fields.
+func cacheOfChildren(namespace string) (cache.Options, error) {
+	ours, err := labels.NewRequirement(naming.LabelJobName, selection.Exists, nil)
+	if err != nil {
+		return cache.Options{}, fmt.Errorf("selecting our children: %w", err)
+	}
+	options := cache.Options{DefaultTransform: cache.TransformStripManagedFields(), DefaultLabelSelector: labels.NewSelector().Add(*ours)}
 	if namespace != "" {
 		options.DefaultNamespaces = map[string]cache.Config{namespace: {}}
 	}
@@ -110,6 +118,8 @@ type Options struct {
 	// none is given. Tests that step the time by hand give both.
 	Now      func() time.Time
 	NewQueue func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request]
+	// Namespace is the one whose jobs to run; empty for all.
+	Namespace string
 }
 
 // Setup lets the manager run jobs of all kinds.
@@ -140,6 +150,10 @@ func Setup(mgr ctrl.Manager, options Options) error {
 		return fmt.Errorf("recording events: %w", err)
 	}
 	children := &childKinds{mgr: mgr}
+	if children.caches, err = cacheOfChildren(options.Namespace); err != nil {
+		return err
+	}
+	children.caches.Scheme, children.caches.Mapper, children.caches.HTTPClient = mgr.GetScheme(), mgr.GetRESTMapper(), mgr.GetHTTPClient()
 	for _, kind := range options.Kinds {
 		r := &Reconciler{
 			kind: kind, client: mgr.GetClient(), live: mgr.GetAPIReader(), metrics: numbers, now: options.Now, childKinds: children,
@@ -150,7 +164,7 @@ func Setup(mgr ctrl.Manager, options Options) error {
 		}
 		children.reconcilers = append(children.reconcilers, r)
 	}
-	return children.setup(context.Background(), options.Children, options.Now())
+	return children.setup(context.Background(), options.Children)
 }
 
 func indexKey(obj client.Object) []string {

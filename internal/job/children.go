@@ -16,8 +16,8 @@ type Object interface {
 
 // ChildKind is a kind of object that a job may want besides its pods, and the rules by which such objects live.
 type ChildKind struct {
-	// Kind is the API kind; messages name it.
-	Kind string
+	// Kind is the API kind, and Group its API group, empty for Kubernetes' first. Messages name both.
+	Kind, Group string
 	// Required: no pod is created before the job's children of this kind exist. A job runs without children of other kinds.
 	Required bool
 	// Until is when the children are removed.
@@ -25,6 +25,13 @@ type ChildKind struct {
 	// Unseen: the operator may create such children but not read them. So each is created, again, before the first pod of an
 	// attempt, and one that exists already is what it should be.
 	Unseen bool
+}
+
+func (k ChildKind) String() string {
+	if k.Group == "" {
+		return k.Kind
+	}
+	return k.Kind + "." + k.Group
 }
 
 // Removal is the moment at which children of a kind are removed. A suspended job has none of any kind.
@@ -48,7 +55,7 @@ var (
 	// Services let replicas find each other.
 	Services = ChildKind{Kind: "Service", Required: true, Until: RemoveWithLastPod}
 	// Autoscalers change the number of replicas of elastic jobs.
-	Autoscalers = ChildKind{Kind: "HorizontalPodAutoscaler", Until: RemoveWhenFinishing}
+	Autoscalers = ChildKind{Kind: "HorizontalPodAutoscaler", Group: "autoscaling", Until: RemoveWhenFinishing}
 	// Keys are Secrets with which replicas prove to each other that they belong to the same job. Whoever can read Secrets can read
 	// those of others, so the operator does not.
 	Keys = ChildKind{Kind: "Secret", Required: true, Until: RemoveWithJob, Unseen: true}
@@ -63,7 +70,7 @@ type Child struct {
 }
 
 // name identifies a child among all children of its job.
-func (c Child) name() string { return c.Kind + " " + c.GetName() }
+func (c Child) name() string { return c.ChildKind.String() + " " + c.GetName() }
 
 // keepChildren creates and updates the children that a running job wants, and removes those that it does not want any
 // more. It reports whether pods may be created: not while an object of something else has the name of a required child,
@@ -96,10 +103,10 @@ func (p *pass) keepChildren() (podsMayFollow bool) {
 // keepChild creates or updates one child. It reports whether the child exists, or will once the decision is carried out.
 func (p *pass) keepChild(want, have Child, exists bool) bool {
 	switch {
-	case p.Unserved[want.Kind]:
+	case p.Unreadable[want.ChildKind] != "":
 		if want.Required {
-			p.wait("the cluster does not serve the kind %s", want.Kind)
-			p.requeueAt(p.Now.Add(UnservedWait))
+			p.wait("%s", p.Unreadable[want.ChildKind])
+			p.requeueAt(p.Now.Add(UnreadableWait))
 		}
 		return false
 	case want.ChildKind == Autoscalers && p.Job.Unsized:
@@ -107,8 +114,11 @@ func (p *pass) keepChild(want, have Child, exists bool) bool {
 		return false
 	case !exists:
 		p.CreateChildren = append(p.CreateChildren, want)
-	case !owned(have, p.Job) || have.GetDeletionTimestamp() != nil:
+	case !owned(have, p.Job):
 		p.wait("the %s %s belongs to something else", want.Kind, want.GetName())
+		return false
+	case have.GetDeletionTimestamp() != nil:
+		p.wait("the %s %s is being deleted", want.Kind, want.GetName())
 		return false
 	case have.Changed != nil:
 		p.UpdateChildren = append(p.UpdateChildren, have)
@@ -125,8 +135,8 @@ func (p *pass) createUnseen() {
 	}
 }
 
-// UnservedWait is how long a job waits before it is asked again whether the cluster serves a kind that it lacked.
-const UnservedWait = 10 * time.Second
+// UnreadableWait is how long a job waits before it is asked again whether the cluster serves a kind that it lacked, or lets it be read.
+const UnreadableWait = 10 * time.Second
 
 // wants reports whether the job, which runs, still wants children of the kind.
 func (p *pass) wants(kind ChildKind) bool {

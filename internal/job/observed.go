@@ -14,8 +14,8 @@ type Observed struct {
 	// Pods and Children are those that carry the job's name, sorted by name; also those of an earlier job of that name.
 	Pods     []*corev1.Pod
 	Children []Child
-	// Unserved are the kinds of children that the cluster does not serve.
-	Unserved map[string]bool
+	// Unreadable says why children of a kind that the job wants cannot be read: the cluster does not serve it, or does not let us.
+	Unreadable map[ChildKind]string
 	// Rejection is the last rejected creation of a child, nil once a creation succeeded.
 	Rejection *Rejection
 

@@ -25,6 +25,9 @@ type ChildKind struct {
 	change func(have, want Object)
 }
 
+// GroupVersionKind is where the API has the kind.
+func (k ChildKind) GroupVersionKind() schema.GroupVersionKind { return k.GroupVersion.WithKind(k.Kind) }
+
 // ChildKinds are all kinds of children that jobs have besides pods.
 var ChildKinds = []ChildKind{
 	{ChildKind: job.Services, GroupVersion: corev1.SchemeGroupVersion, New: func() Object { return &corev1.Service{} }},
@@ -54,7 +57,7 @@ func (m *Manifest) Children() []job.Child {
 func (k ChildKind) Observe(have Object, j job.Job) job.Child {
 	child := job.Child{ChildKind: k.ChildKind, Object: have}
 	for _, want := range j.Children {
-		if k.change == nil || want.Kind != k.Kind || want.GetName() != have.GetName() {
+		if k.change == nil || want.ChildKind != k.ChildKind || want.GetName() != have.GetName() {
 			continue
 		}
 		changed := have.DeepCopyObject().(Object)
