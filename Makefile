@@ -38,7 +38,7 @@ test: setup verify lint
 	$(GO) test -vet=off -p 1 -timeout 25m ./...
 
 # What takes too long for `make test`: a hundred thousand histories of the rules, more than twenty thousand of the controller on an API server,
-# every planted bug, minutes of fuzzing, and nodes that are lost while a job trains. docs/proof.md describes it.
+# every planted bug, minutes of fuzzing, nodes that are lost while a job trains, and fifty pairs of gangs. docs/proof.md describes it.
 prove: setup
 	$(GO) test -vet=off -run 'TestInvariants$$' -timeout 60m ./internal/job -rapid.checks=100000
 	$(GO) test -vet=off -run 'TestFaults$$|TestHistories$$' -v -timeout 3h ./internal/proof -proof.every 1 -proof.histories 14000
@@ -48,6 +48,7 @@ prove: setup
 		internal/simulation:FuzzParseScript internal/manifest:FuzzIndexes; do \
 		$(GO) test -vet=off -run '^$$' -fuzz "$${target#*:}\$$" -fuzztime 30s "./$${target%:*}" || exit 1; done
 	TRAINYARD_PROVE=1 $(GO) test -vet=off -run 'TestATrainingSurvivesWhatNodesDo$$' -count 1 -timeout 20m ./internal/controller
+	$(GO) test -vet=off -run 'TestTwoGangsThatFitOneAtATime$$' -timeout 30m ./internal/controller -gangs 50
 
 # Runs every test on a cluster three times, to find those that fail now and then.
 soak: setup

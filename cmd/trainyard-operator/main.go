@@ -31,6 +31,7 @@ type options struct {
 	qps                          float64
 	burst                        int
 	clusterDomain                string
+	gangScheduler                string
 }
 
 func (o *options) register(flags *flag.FlagSet) {
@@ -44,6 +45,7 @@ func (o *options) register(flags *flag.FlagSet) {
 	flags.IntVar(&o.workers, "controller-threads", 10, "How many jobs of a kind are reconciled in parallel.")
 	flags.Float64Var(&o.qps, "kube-api-qps", 0, "The limit of requests a second to the API server; 0 means that only the API server limits them.")
 	flags.StringVar(&o.clusterDomain, "cluster-domain", "", "The DNS domain of the cluster; empty for the one in the operator's /etc/resolv.conf, or else cluster.local.")
+	flags.StringVar(&o.gangScheduler, "gang-scheduler-name", "", "Who places the replicas of every job together: kubernetes, volcano, or the name of a scheduler with the coscheduling plugin. Empty: jobs with a schedulingPolicy are placed by the first of these that the cluster has. none: no job is.")
 	flags.IntVar(&o.burst, "kube-api-burst", 0, "How many requests may exceed kube-api-qps in a burst, if kube-api-qps is set.")
 }
 
@@ -90,7 +92,7 @@ func run(o options) error {
 		return fmt.Errorf("starting the operator: %w", err)
 	}
 	setup := controller.Options{
-		Workers: o.workers, Metrics: metrics.Registry, Namespace: o.namespace, ClusterDomain: clusterDomain(o), Agent: agent(context.Background(), config, o),
+		Workers: o.workers, Metrics: metrics.Registry, Namespace: o.namespace, GangScheduler: o.gangScheduler, ClusterDomain: clusterDomain(o), Agent: agent(context.Background(), config, o),
 	}
 	if err := controller.Setup(mgr, setup); err != nil {
 		return err

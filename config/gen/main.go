@@ -14,6 +14,7 @@ import (
 
 	"github.com/trainyard/trainyard/api/crds"
 	"github.com/trainyard/trainyard/internal/kinds"
+	"github.com/trainyard/trainyard/internal/manifest"
 )
 
 var files = []string{
@@ -114,7 +115,7 @@ const (
 )
 
 // blocksOf are the lines of each block: what the operator does with jobs, its right to own children, what is cluster-wide, what
-// people who edit or view do.
+// people who edit or view do, and the pod groups of gangs.
 func blocksOf(groups []*group) map[string]string {
 	blocks := map[string]string{}
 	add := func(block, group, verbs string, resources ...[]string) {
@@ -134,6 +135,11 @@ func blocksOf(groups []*group) map[string]string {
 		add("edit", g.name, read, g.clusterBases)
 		add("view", g.name, read, g.jobs, scale, status, g.bases, g.clusterBases)
 	}
+	var gangs []string
+	for _, scheduler := range manifest.GangSchedulers {
+		gangs = append(gangs, scheduler.Group.Group)
+	}
+	add("gangs", strings.Join(gangs, ", "), read+", create, patch, delete", []string{"podgroups"})
 	return blocks
 }
 

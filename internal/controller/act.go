@@ -81,7 +81,11 @@ func partition(children []job.Child) (required, optional []job.Child) {
 // update changes what exists: children that the job wants otherwise, and the number of replicas in the job itself.
 func (p *pass) update(ctx context.Context, d job.Decision) error {
 	for _, child := range d.UpdateChildren {
-		if err := client.IgnoreNotFound(p.client.Patch(ctx, child.Changed, client.MergeFrom(child.Object))); err != nil {
+		changed := child.Changed
+		if changed == nil {
+			changed = manifest.WithMembers(child)
+		}
+		if err := client.IgnoreNotFound(p.client.Patch(ctx, changed, client.MergeFrom(child.Object))); err != nil {
 			return fmt.Errorf("updating %s %s: %w", child.Kind, child.GetName(), err)
 		}
 	}
@@ -93,7 +97,7 @@ func (p *pass) update(ctx context.Context, d job.Decision) error {
 
 func (p *pass) createChild(ctx context.Context, child job.Child) error {
 	if !child.Unseen {
-		return p.createObject(ctx, child.Object, child.ChildKind.String(), child.Required)
+		return p.createObject(ctx, manifest.WithMembers(child), child.ChildKind.String(), child.Required)
 	}
 	obj := child.Object.DeepCopyObject().(client.Object)
 	for _, kind := range manifest.ChildKinds {

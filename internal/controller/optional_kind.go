@@ -24,8 +24,9 @@ type optionalKind struct {
 	manifest.ChildKind
 
 	sync.Mutex
-	// asked is when the API server was last asked whether it serves the kind.
-	asked time.Time
+	// served says that the API server serves the kind, as far as it was asked last.
+	served bool
+	asked  time.Time
 	// cache is nil until the kind is watched; passes wait for its first list until waitUntil.
 	cache     crcache.Cache
 	waitUntil time.Time
@@ -67,26 +68,34 @@ func (k *optionalKind) reader(ctx context.Context, c *childKinds, wanted bool, n
 	return nil, fmt.Sprintf("the operator cannot read the kind %s: %v", k.ChildKind.ChildKind, k.trouble)
 }
 
-// watchIfServed begins to watch the kind once the API server serves it. It asks at most once in job.UnreadableWait.
+// watchIfServed begins to watch the kind once the API server serves it.
 func (k *optionalKind) watchIfServed(c *childKinds, now time.Time) (why string) {
+	if !k.isServed(c, now) {
+		return fmt.Sprintf("the cluster does not serve the kind %s", k.ChildKind.ChildKind)
+	}
 	k.Lock()
 	defer k.Unlock()
 	if k.cache != nil {
 		return ""
 	}
-	unserved := fmt.Sprintf("the cluster does not serve the kind %s", k.ChildKind.ChildKind)
-	if now.Sub(k.asked) < job.UnreadableWait {
-		return unserved
-	}
-	k.asked = now
-	gvk := k.GroupVersionKind()
-	if _, err := c.mgr.GetRESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version); err != nil { // no answer counts as no
-		return unserved
-	}
 	if err := k.watch(c); err != nil {
 		return fmt.Sprintf("the operator cannot watch the kind %s: %v", k.ChildKind.ChildKind, err)
 	}
 	return ""
+}
+
+// isServed reports whether the API server serves the kind. A kind that it did not serve is asked for at most once in
+// job.UnreadableWait, and no answer counts as no.
+func (k *optionalKind) isServed(c *childKinds, now time.Time) bool {
+	k.Lock()
+	defer k.Unlock()
+	if k.served || now.Sub(k.asked) < job.UnreadableWait {
+		return k.served
+	}
+	gvk := k.GroupVersionKind()
+	_, err := c.mgr.GetRESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
+	k.asked, k.served = now, err == nil
+	return k.served
 }
 
 // watch starts a cache of the kind, which lives as long as the manager. A list that fails is tried again by the cache itself.

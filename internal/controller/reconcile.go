@@ -35,6 +35,8 @@ type Reconciler struct {
 	// clusterDomain is the DNS domain of the cluster.
 	clusterDomain string
 	agent         manifest.Agent
+	// gangScheduler is who places jobs together (see Options).
+	gangScheduler string
 }
 
 // pass is one reconciliation of one job.
@@ -71,6 +73,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if r.agent.Image != "" {
 		p.manifest.Agent = r.agent
 	}
+	p.placeTogether()
 	observed, err := p.observe(ctx)
 	if err != nil {
 		return reconcile.Result{}, err

@@ -90,7 +90,7 @@ func slimPod(obj any) (any, error) {
 	if !ok {
 		return obj, nil
 	}
-	spec := corev1.PodSpec{NodeName: pod.Spec.NodeName, RestartPolicy: pod.Spec.RestartPolicy}
+	spec := corev1.PodSpec{NodeName: pod.Spec.NodeName, RestartPolicy: pod.Spec.RestartPolicy, SchedulingGroup: pod.Spec.SchedulingGroup}
 	for _, c := range pod.Spec.Containers {
 		spec.Containers = append(spec.Containers, corev1.Container{Name: c.Name})
 	}
@@ -120,7 +120,13 @@ type Options struct {
 	NewQueue func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request]
 	// Namespace is the one whose jobs to run; empty for all.
 	Namespace string
+	// GangScheduler is who places the replicas of every job together, by the name of the operator's flag. Empty lets jobs that ask
+	// for it have the first scheduler whose kind of pod groups the cluster serves; None lets none.
+	GangScheduler string
 }
+
+// None as GangScheduler lets no job be placed together.
+const None = "none"
 
 // Setup lets the manager run jobs of all kinds.
 func Setup(mgr ctrl.Manager, options Options) error {
@@ -157,7 +163,7 @@ func Setup(mgr ctrl.Manager, options Options) error {
 	for _, kind := range options.Kinds {
 		r := &Reconciler{
 			kind: kind, client: mgr.GetClient(), live: mgr.GetAPIReader(), metrics: numbers, now: options.Now, childKinds: children,
-			recorder: recorder, clusterDomain: options.ClusterDomain, agent: options.Agent,
+			recorder: recorder, clusterDomain: options.ClusterDomain, agent: options.Agent, gangScheduler: options.GangScheduler,
 		}
 		if r.controller, err = r.setup(mgr, options); err != nil {
 			return fmt.Errorf("setting up %s: %w", kind.Name(), err)

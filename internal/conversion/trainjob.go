@@ -115,7 +115,8 @@ func (m *mover) policies() {
 		m.note("spec.runPolicy.backoffLimit", "backoffLimit is now in the runtime's runPolicy")
 	}
 	if policy.SchedulingPolicy != nil {
-		m.note("spec.runPolicy.schedulingPolicy", "schedulingPolicy is left out: a runtime has podGroupPolicy, which is not supported yet")
+		m.runtime.Spec.PodGroupPolicy = &trainerv1alpha1.PodGroupPolicy{}
+		m.note("spec.runPolicy.schedulingPolicy", "schedulingPolicy is now the runtime's podGroupPolicy, which places all nodes together: its fields are left out")
 	}
 	switch by := policy.ManagedBy; {
 	case by != nil && *by == kubeflowv1.ManagedByMultiKueue:

@@ -65,7 +65,11 @@ var (
 type Child struct {
 	ChildKind
 	Object
-	// Changed is the observed object with what the job now wants of it; nil where it already is as wanted.
+	// Members is how many pods a pod group places together; 0 for other kinds.
+	Members int32
+	// Says is what a scheduler says about a pod group that it cannot place; empty for other kinds.
+	Says string
+	// Changed is the observed object with what the job now wants of it; nil where only Members differs, or nothing does.
 	Changed Object
 }
 
@@ -85,6 +89,12 @@ func (p *pass) keepChildren() (podsMayFollow bool) {
 	for _, want := range p.Job.Children {
 		if want.Unseen || !p.wants(want.ChildKind) {
 			continue
+		}
+		if p.Job.Gang != nil && want.ChildKind == p.Job.Gang.Group {
+			var inUse bool
+			if want, inUse = p.podGroup(want); !inUse {
+				continue
+			}
 		}
 		wanted[want.name()] = true
 		have, exists := existing[want.name()]
@@ -120,6 +130,9 @@ func (p *pass) keepChild(want, have Child, exists bool) bool {
 	case have.GetDeletionTimestamp() != nil:
 		p.wait("the %s %s is being deleted", want.Kind, want.GetName())
 		return false
+	case p.mustShrink(want, have):
+		have.Members = want.Members
+		p.UpdateChildren = append(p.UpdateChildren, have)
 	case have.Changed != nil:
 		p.UpdateChildren = append(p.UpdateChildren, have)
 	}

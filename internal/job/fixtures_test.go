@@ -8,6 +8,7 @@ import (
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -42,6 +43,12 @@ func autoscaled(j *Job, low *int32, high int32) {
 			ObjectMeta: metav1.ObjectMeta{Name: j.Name}, Spec: autoscalingv2.HorizontalPodAutoscalerSpec{MinReplicas: low, MaxReplicas: high},
 		}})
 	}
+}
+
+// placedTogether lets the scheduler place so many replicas together, with 0 all that the job cannot train without.
+func placedTogether(j *Job, minAvailable int32) {
+	j.Gang = &Gang{Group: PodGroups, MinAvailable: &minAvailable}
+	j.Children = append(slices.Clone(j.Children), Child{ChildKind: PodGroups, Object: &schedulingv1beta1.PodGroup{}})
 }
 
 // autoscaler is the one that the job wants, nil if it wants none.
@@ -84,6 +91,8 @@ func set(j *Job, word string) error {
 		j.Missing = value
 	case "invalid":
 		j.Invalid = value
+	case "gang": // gang=0: all that the job cannot train without are placed together
+		placedTogether(j, int32(number))
 	case "scope":
 		j.ScopeOverride = Scope(value)
 	case "restartPolicy":

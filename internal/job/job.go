@@ -37,6 +37,8 @@ type Job struct {
 	Scope, ScopeOverride Scope
 	// AvoidNodes says how pods are kept from nodes that failed the job.
 	AvoidNodes AvoidNodes
+	// Gang is set when a scheduler is to place the replicas that train together.
+	Gang *Gang
 	// Elastic is set when the number of replicas of one role may differ from what was asked.
 	Elastic *Elastic
 

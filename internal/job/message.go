@@ -24,6 +24,9 @@ func (p *pass) message() string {
 	case p.Now.Before(s.NotBefore):
 		return "the restart delay is not over"
 	}
+	if why := p.whyNotPlaced(); why != "" {
+		return why
+	}
 	for _, r := range p.replicas {
 		if why := p.whyWaiting(r); why != "" {
 			return fmt.Sprintf("%s (pod %s) waits: %s", r.Replica, p.Job.PodName(r.Replica), why)

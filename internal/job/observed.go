@@ -68,7 +68,7 @@ type Decision struct {
 	// others.
 	CreatePods     []Replica
 	CreateChildren []Child
-	// UpdateChildren are written as their Changed says.
+	// UpdateChildren are written as their Changed says, or with their Members.
 	UpdateChildren []Child
 	// SizeJob says that the present number of replicas is written into the job, so that an autoscaler finds one.
 	SizeJob bool

@@ -206,14 +206,22 @@ func restartsInPlace(pod *corev1.Pod, end *corev1.ContainerStateTerminated) bool
 	}
 }
 
-// waitsFor says what keeps a pod's training from running, in words that stay the same while it waits; nothing while it
-// is only starting.
-func waitsFor(pod *corev1.Pod, container string) string {
+// whyUnscheduled is what the scheduler says about a pod for which it found no node; nothing if it found one, or has not looked yet.
+func whyUnscheduled(pod *corev1.Pod) string {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
 			reason, _, _ := strings.Cut(c.Message, ". ") // what follows is about preemption, and helps nobody
-			return fmt.Sprintf("it cannot be scheduled: %s", head(reason, 200))
+			return head(reason, 200)
 		}
+	}
+	return ""
+}
+
+// waitsFor says what keeps a pod's training from running, in words that stay the same while it waits; nothing while it
+// is only starting.
+func waitsFor(pod *corev1.Pod, container string) string {
+	if why := whyUnscheduled(pod); why != "" {
+		return "it cannot be scheduled: " + why
 	}
 	for _, c := range append(append([]corev1.ContainerStatus{}, pod.Status.InitContainerStatuses...), trainingStatus(pod, container)) {
 		w := c.State.Waiting

@@ -298,7 +298,11 @@ func inWords(child Child) string {
 	if child.ChildKind == Autoscalers {
 		return "autoscaler"
 	}
-	return strings.ToLower(child.name())
+	words := strings.ToLower(child.Kind) + " " + child.GetName()
+	if child.Members > 0 {
+		words += fmt.Sprintf(" of %d", child.Members)
+	}
+	return words
 }
 
 // print writes a decision below its line.

@@ -249,7 +249,11 @@ func (w *world) carryOut(o Observed, d Decision, version int, c chaos, call func
 		}
 	}
 	for _, child := range d.UpdateChildren {
-		if !call(func() { w.children[child.name()] = Child{ChildKind: child.ChildKind, Object: child.Changed} }) {
+		if child.Changed == nil {
+			child.Changed = child.Object
+		}
+		updated := Child{ChildKind: child.ChildKind, Object: child.Changed, Members: child.Members}
+		if !call(func() { w.children[child.name()] = updated }) {
 			return false
 		}
 	}
@@ -310,7 +314,7 @@ func (w *world) createChild(want Child, owner types.UID) {
 	if _, exists := w.children[want.name()]; exists {
 		return
 	}
-	child := Child{ChildKind: want.ChildKind, Object: want.DeepCopyObject().(Object)}
+	child := Child{ChildKind: want.ChildKind, Object: want.DeepCopyObject().(Object), Members: want.Members}
 	meta := w.meta(want.GetName(), owner)
 	child.SetUID(meta.UID)
 	child.SetCreationTimestamp(meta.CreationTimestamp)
@@ -364,6 +368,9 @@ func (w *world) newPod(r Replica, attempt int32, owner types.UID) *corev1.Pod {
 			pod.Annotations = map[string]string{}
 		}
 		pod.Annotations[AnnotationRequiresOtherNodes] = "true"
+	}
+	if w.job.Gang != nil && w.job.InGang(*w.job.role(r.Role)) {
+		pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: ptr(w.job.GroupName(attempt))}
 	}
 	pod.Spec.RestartPolicy = w.job.PodRestartPolicy(r)
 	pod.Spec.Containers = []corev1.Container{{Name: w.job.role(r.Role).Container}}

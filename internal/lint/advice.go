@@ -108,9 +108,6 @@ func (c *checker) adviseRetries(j subject) {
 }
 
 func (c *checker) adviseEnd(j subject) {
-	if j.RunPolicy.SchedulingPolicy != nil {
-		c.warn("spec.runPolicy.schedulingPolicy", "it has no effect yet: no PodGroup is created, so the scheduler may place some pods of the job and not the others")
-	}
 	if j.Policy().CleanPodPolicy != nil && *j.Policy().CleanPodPolicy == kubeflowv1.CleanPodPolicyNone {
 		c.warn(c.at("cleanPodPolicy"), "None lets pods that still run go on after the job's end, with the GPUs they hold: Running stops them and keeps the logs of the others")
 	}

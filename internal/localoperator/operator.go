@@ -16,6 +16,7 @@ import (
 	"github.com/trainyard/trainyard/internal/cluster"
 	"github.com/trainyard/trainyard/internal/controller"
 	"github.com/trainyard/trainyard/internal/definition"
+	"github.com/trainyard/trainyard/internal/manifest"
 )
 
 // workers is how many jobs of a kind are reconciled at the same time.
@@ -49,7 +50,7 @@ func Run(ctx context.Context, inside cluster.Inside) error {
 	if err != nil {
 		return err
 	}
-	if err := controller.Setup(mgr, controller.Options{Workers: workers, Metrics: prometheus.NewRegistry(), Agent: agent}); err != nil {
+	if err := controller.Setup(mgr, controller.Options{Workers: workers, Metrics: prometheus.NewRegistry(), Agent: agent, GangScheduler: manifest.GangKubernetes}); err != nil {
 		return err
 	}
 	// Only jobs that use a runtime wait for the runtimes.

@@ -23,6 +23,11 @@ type ChildKind struct {
 	// change makes an existing child, a copy of which it is given, what the job wants it to be. Kinds without it are never
 	// updated.
 	change func(have, want Object)
+	// members is how many pods a pod group places together; setMembers sets it. Other kinds have neither.
+	members    func(Object) int32
+	setMembers func(Object, int32)
+	// says is what the scheduler says about a pod group that it cannot place.
+	says func(Object) string
 }
 
 // GroupVersionKind is where the API has the kind.
@@ -36,6 +41,7 @@ var ChildKinds = []ChildKind{
 		New: func() Object { return &autoscalingv2.HorizontalPodAutoscaler{} }, change: changeAutoscaler,
 	},
 	{ChildKind: job.Keys, GroupVersion: corev1.SchemeGroupVersion, New: func() Object { return &corev1.Secret{} }, Fill: fillKeys},
+	GangSchedulers[0].Group, GangSchedulers[1].Group, GangSchedulers[2].Group,
 }
 
 // Children are the objects that the job wants besides its pods.
@@ -56,6 +62,9 @@ func (m *Manifest) Children() []job.Child {
 // Observe is a child as the API server has it, with what the job wants of it.
 func (k ChildKind) Observe(have Object, j job.Job) job.Child {
 	child := job.Child{ChildKind: k.ChildKind, Object: have}
+	if k.members != nil {
+		child.Members, child.Says = k.members(have), k.says(have)
+	}
 	for _, want := range j.Children {
 		if k.change == nil || want.ChildKind != k.ChildKind || want.GetName() != have.GetName() {
 			continue
@@ -66,6 +75,18 @@ func (k ChildKind) Observe(have Object, j job.Job) job.Child {
 		}
 	}
 	return child
+}
+
+// WithMembers is a child's object with the number of members that the rules want. The object itself stays as it is.
+func WithMembers(child job.Child) Object {
+	for _, kind := range ChildKinds {
+		if kind.ChildKind == child.ChildKind && kind.setMembers != nil {
+			obj := child.DeepCopyObject().(Object)
+			kind.setMembers(obj, child.Members)
+			return obj
+		}
+	}
+	return child.Object
 }
 
 // childMeta is the metadata of every child: who owns it, and the labels by which it is found.

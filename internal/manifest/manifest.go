@@ -40,6 +40,10 @@ type Manifest struct {
 	Agent Agent
 	// KeySecret is the name of the Secret with which replicas recognise each other, empty for none.
 	KeySecret string
+	// Placement is what the job says about how its replicas are placed together, nil where it says nothing.
+	Placement *Placement
+	// gangs is who places the replicas together, nil for nobody.
+	gangs *GangScheduler
 }
 
 // Agent is how an init container delivers package mpiagent to a pod.

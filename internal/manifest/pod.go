@@ -53,6 +53,7 @@ func (m *Manifest) Pod(r job.Replica, attempt int32) *corev1.Pod {
 		m.Equip(pod, r)
 	}
 	m.searchJob(&pod.Spec)
+	m.joinGang(pod, r, attempt)
 	return pod
 }
 

@@ -70,7 +70,10 @@ func (s Story) whyNotDone() []string {
 		sentences = append(sentences, fmt.Sprintf("It was restarted %s because %s.", times(n), s.Status.LastFailure))
 	}
 	if wait := s.waits(); wait != "" {
-		if !strings.Contains(wait, " waits: ") {
+		switch {
+		case strings.HasPrefix(wait, "waits "):
+			wait = "It " + wait
+		case !strings.Contains(wait, " waits: "):
 			wait = "It waits: " + wait
 		}
 		sentences = append(sentences, strings.TrimRight(wait, ".")+".")

@@ -65,7 +65,8 @@ type FlatPolicy struct {
 type RunPolicy struct {
 	LifecyclePolicy `json:",inline"`
 
-	// schedulingPolicy is what a gang scheduler should know about the job. Unset asks for nothing.
+	// schedulingPolicy asks a gang scheduler to place the pods of the job together, or none of them, and tells it how. Unset leaves this to
+	// the operator's flag --gang-scheduler-name. While the job runs, a change takes effect with the next attempt.
 	// +optional
 	SchedulingPolicy *SchedulingPolicy `json:"schedulingPolicy,omitempty"`
 
@@ -86,26 +87,28 @@ type RunPolicy struct {
 
 // SchedulingPolicy is what a gang scheduler should know about the job.
 type SchedulingPolicy struct {
-	// minAvailable is how many pods must be placed together before any of them starts. Unset means all of them.
+	// minAvailable is how many pods must be placed together before any of them starts. Unset or 0 means all of them; with an elasticPolicy,
+	// minReplicas of them.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	MinAvailable *int32 `json:"minAvailable,omitempty"`
 
-	// queue is the scheduler's queue. Unset or empty leaves the choice to the scheduler. It cannot be changed.
+	// queue is the queue of Volcano; other schedulers have none. Unset or empty leaves the choice to the scheduler. It cannot be changed.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="queue cannot be changed: create a new job"
 	// +optional
 	Queue string `json:"queue,omitempty"`
 
-	// minResources is what the cluster must have free before the pods are placed. Unset means the sum of their requests, empty means
-	// nothing.
+	// minResources is what the cluster must have free before Volcano or coscheduling places the pods. Unset means the sum of their requests,
+	// empty means nothing.
 	// +optional
 	MinResources *corev1.ResourceList `json:"minResources,omitempty"`
 
-	// priorityClass is the priority class of the whole gang. Unset or empty means the scheduler's default.
+	// priorityClass is the priority class of the whole gang, and of its pods that name none. Unset or empty means the scheduler's default.
 	// +optional
 	PriorityClass string `json:"priorityClass,omitempty"`
 
-	// scheduleTimeoutSeconds is how long the scheduler may try to place the gang. Unset means the scheduler's default.
+	// scheduleTimeoutSeconds is how long coscheduling may hold nodes for a part of the gang while it looks for the rest. Other schedulers hold
+	// none. Unset means the scheduler's default.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	ScheduleTimeoutSeconds *int32 `json:"scheduleTimeoutSeconds,omitempty"`

@@ -1,6 +1,7 @@
 package v1alpha1
 
-// PodGroupPolicy selects one of two gang schedulers. It is not supported yet.
+// PodGroupPolicy selects the scheduler that places the pods of the training together, or none of them. With neither set, it is the first
+// that the cluster has.
 // +kubebuilder:validation:XValidation:rule="!has(self.coscheduling) || !has(self.volcano)",message="podGroupPolicy names two schedulers: keep coscheduling or volcano"
 type PodGroupPolicy struct {
 	// coscheduling is the scheduler plugin of that name.

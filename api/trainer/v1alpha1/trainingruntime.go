@@ -55,7 +55,7 @@ type TrainingRuntimeSpec struct {
 	// +optional
 	MLPolicy *MLPolicy `json:"mlPolicy,omitempty"`
 
-	// podGroupPolicy asks for a gang scheduler. Unset asks for none.
+	// podGroupPolicy asks for a gang scheduler. Unset leaves this to the operator's flag --gang-scheduler-name.
 	// +optional
 	PodGroupPolicy *PodGroupPolicy `json:"podGroupPolicy,omitempty"`
 

@@ -125,6 +125,7 @@ func (k Kind) common(obj kubeflowv1.Job) *manifest.Manifest {
 			ManagedBy:               policy.ManagedBy,
 		},
 	}
+	m.Placement = placement(policy.SchedulingPolicy)
 	manifest.SetFromAnnotations(&m.Job, obj.GetAnnotations())
 	for _, name := range k.Layout.Roles {
 		if spec := (*parts.ReplicaSpecs)[name]; spec != nil {
@@ -137,6 +138,17 @@ func (k Kind) common(obj kubeflowv1.Job) *manifest.Manifest {
 	}
 	m.Status = manifest.ReadStatus(parts.Status, m.Job.Roles)
 	return m
+}
+
+// placement is what the scheduling policy of a job says, nil where it has none.
+func placement(policy *kubeflowv1.SchedulingPolicy) *manifest.Placement {
+	if policy == nil {
+		return nil
+	}
+	return &manifest.Placement{
+		MinAvailable: policy.MinAvailable, Queue: policy.Queue, PriorityClass: policy.PriorityClass,
+		MinResources: policy.MinResources, ScheduleTimeoutSeconds: policy.ScheduleTimeoutSeconds,
+	}
 }
 
 // leader is the role that leads the job. A job in which no such role has replicas, which the API server refuses, has the last one.

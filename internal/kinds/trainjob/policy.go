@@ -3,6 +3,7 @@ package trainjob
 import (
 	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
 	"github.com/trainyard/trainyard/internal/job"
+	"github.com/trainyard/trainyard/internal/manifest"
 )
 
 // defaultRetries is how often a job is retried where no limit is set, as in Kubernetes' Jobs.
@@ -53,4 +54,22 @@ func first[T any](candidates ...*T) *T {
 		}
 	}
 	return nil
+}
+
+// placement is what a runtime's policy for pod groups says, nil where it has none.
+func placement(policy *trainer.PodGroupPolicy) *manifest.Placement {
+	switch {
+	case policy == nil:
+		return nil
+	case policy.Volcano != nil:
+		p := &manifest.Placement{Scheduler: manifest.GangVolcano}
+		if t := policy.Volcano.NetworkTopology; t != nil {
+			p.Topology = &manifest.Topology{Mode: t.Mode, HighestTierAllowed: t.HighestTierAllowed}
+		}
+		return p
+	case policy.Coscheduling != nil:
+		return &manifest.Placement{Scheduler: manifest.GangCoscheduling, ScheduleTimeoutSeconds: policy.Coscheduling.ScheduleTimeoutSeconds}
+	default:
+		return &manifest.Placement{}
+	}
 }

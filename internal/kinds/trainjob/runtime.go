@@ -74,8 +74,6 @@ func checkSupported(spec *trainer.TrainingRuntimeSpec, tj *trainer.TrainJob) err
 		what = "mlPolicy.flux"
 	case ml.Torch != nil && tj.Spec.Trainer != nil && slices.Equal(tj.Spec.Trainer.Command, []string{"tune", "run"}):
 		return fmt.Errorf("the command is tune run alone, to which Kubeflow Trainer adds a recipe of torchtune and its configuration, which is not supported: write the whole command")
-	case spec.PodGroupPolicy != nil:
-		what = "podGroupPolicy"
 	case len(set.VolumeClaimPolicies) > 0:
 		what = "volumeClaimPolicies (create the claim, and name it among the volumes)"
 	case set.FailurePolicy != nil && len(set.FailurePolicy.Rules) > 0:

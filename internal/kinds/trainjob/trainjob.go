@@ -103,6 +103,7 @@ func build(m *manifest.Manifest, tj *trainer.TrainJob) error {
 		return err
 	}
 	setPolicy(&m.Job.Policy, spec)
+	m.Placement = placement(spec.PodGroupPolicy)
 	if err := setSteps(m, spec, tj); err != nil {
 		return err
 	}
