@@ -39,6 +39,9 @@ type apiServer struct {
 	install   []installAPI // API groups served beside Kubernetes' own
 }
 
+// frontProxy is the name under which the API server passes requests on to other servers.
+const frontProxy = "front-proxy-client"
+
 // installAPI adds an API group to the server before it starts.
 type installAPI func(*genericapiserver.GenericAPIServer) error
 
@@ -118,6 +121,10 @@ func (a *apiServer) options(ctx context.Context) (options.CompletedOptions, erro
 	if err != nil {
 		return none, err
 	}
+	proxy, err := a.pki.client("front-proxy", frontProxy)
+	if err != nil {
+		return none, err
+	}
 	s := options.NewServerRunOptions()
 	args := []string{
 		"--etcd-servers=" + a.etcd,
@@ -136,6 +143,14 @@ func (a *apiServer) options(ctx context.Context) (options.CompletedOptions, erro
 		"--kubelet-client-certificate=" + kubelet.certFile,
 		"--kubelet-client-key=" + kubelet.keyFile,
 		"--kubelet-certificate-authority=" + a.pki.path("ca.crt"),
+		// By these a server that an APIService names knows that a request comes from here, and from whom.
+		"--proxy-client-cert-file=" + proxy.certFile,
+		"--proxy-client-key-file=" + proxy.keyFile,
+		"--requestheader-client-ca-file=" + a.pki.path("ca.crt"),
+		"--requestheader-allowed-names=" + frontProxy,
+		"--requestheader-username-headers=X-Remote-User",
+		"--requestheader-group-headers=X-Remote-Group",
+		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
 		"--endpoint-reconciler-type=master-count",
 		"--runtime-config=scheduling.k8s.io/v1beta1=true",
 		"--allow-privileged=true",

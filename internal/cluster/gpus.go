@@ -54,6 +54,7 @@ func findGPUs(ctx context.Context, timeout time.Duration) (gpus []string, note s
 type gpuManager struct {
 	cm.ContainerManager
 	gpus []string
+	disk uint64 // the size of the file system that pods use
 
 	mu     sync.Mutex
 	active cm.ActivePodsFunc
@@ -66,8 +67,8 @@ type gpuHolder struct {
 	init      bool // it ends before the pod's other containers start, which then get its GPUs
 }
 
-func newGPUManager(gpus []string) *gpuManager {
-	return &gpuManager{ContainerManager: cm.NewStubContainerManager(), gpus: gpus, given: map[gpuHolder][]string{}}
+func newGPUManager(gpus []string, disk uint64) *gpuManager {
+	return &gpuManager{ContainerManager: cm.NewStubContainerManager(), gpus: gpus, disk: disk, given: map[gpuHolder][]string{}}
 }
 
 // Start keeps the way to ask which pods still hold their GPUs.
@@ -76,6 +77,11 @@ func (g *gpuManager) Start(ctx context.Context, node *corev1.Node, active cm.Act
 	g.active = active
 	g.mu.Unlock()
 	return g.ContainerManager.Start(ctx, node, active, getNode, sources, pods, runtime, localStorage)
+}
+
+// GetCapacity is the disk of which pods may request a part. How much of it they use is not limited: the disk is a person's.
+func (g *gpuManager) GetCapacity(klog.Logger, bool) corev1.ResourceList {
+	return corev1.ResourceList{corev1.ResourceEphemeralStorage: *resource.NewQuantity(int64(g.disk), resource.BinarySI)}
 }
 
 // GetDevicePluginResourceCapacity is the number of GPUs, where there are any.

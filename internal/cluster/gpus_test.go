@@ -37,7 +37,7 @@ func TestGPUsAreGiven(t *testing.T) {
 		{"a pod that has gone gives them back", []types.UID{"b"}, []step{{"a", "x", 3, []string{"0", "1", "2"}}, {"b", "x", 3, []string{"0", "1", "2"}}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			g := newGPUManager([]string{"0", "1", "2"})
+			g := newGPUManager([]string{"0", "1", "2"}, 0)
 			for i, s := range c.steps {
 				if i == len(c.steps)-1 {
 					g.active = func() []*corev1.Pod { return podsOf(c.active) }

@@ -103,7 +103,7 @@ func (n *node) run(ctx context.Context, s *options.KubeletServer, deps *kubelet.
 	deps.Recorder = broadcaster.NewRecorder(legacyscheme.Scheme, corev1.EventSource{Component: "kubelet", Host: n.Name})
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: deps.EventClient.Events("")})
 	deps.PodConfig = kubeletpods.NewPodConfig(deps.Recorder, deps.PodStartupLatencyTracker)
-	pods := atMostEvery(podUpdatePeriod, deps.PodConfig.Channel(ctx, kubelettypes.ApiserverSource))
+	pods := atMostEvery(podUpdatePeriod, withUsers(deps.PodConfig.Channel(ctx, kubelettypes.ApiserverSource)))
 	k, err := kubelet.NewMainKubelet(ctx, &s.KubeletConfiguration, deps, &s.ContainerRuntimeOptions,
 		n.Name, types.NodeName(n.Name), []net.IP{n.ip()}, s.ProviderID, s.CloudProvider, s.CertDirectory, s.RootDirectory, s.PodLogsDir,
 		s.ImageCredentialProviderConfigPath, s.ImageCredentialProviderBinDir, s.RegisterNode, s.RegisterWithTaints, s.AllowedUnsafeSysctls,
@@ -193,6 +193,10 @@ func (n *node) dependencies(config *kubeletconfig.KubeletConfiguration) (*kubele
 	if err != nil {
 		return nil, fmt.Errorf("setting up kubelet's authentication: %w", err)
 	}
+	disk, err := n.machine.RootFsInfo()
+	if err != nil {
+		return nil, err
+	}
 	mounter := mount.New("")
 	return &kubelet.Dependencies{
 		Auth:                      auth,
@@ -204,7 +208,7 @@ func (n *node) dependencies(config *kubeletconfig.KubeletConfiguration) (*kubele
 		RemoteRuntimeService:      n.runtime,
 		RemoteImageService:        n.images,
 		CAdvisorInterface:         n.machine,
-		ContainerManager:          newGPUManager(n.gpus),
+		ContainerManager:          newGPUManager(n.gpus, disk.Capacity),
 		Mounter:                   mounter,
 		Subpather:                 subpath.New(mounter),
 		HostUtil:                  hostutil.NewHostUtil(),

@@ -31,6 +31,7 @@ func TestSecurityContext(t *testing.T) {
 		{"runAsUser and runAsGroup that nobody has", as(local.Pod("someone", who), corev1.PodSecurityContext{RunAsUser: ptr.To(int64(1234)), RunAsGroup: ptr.To(int64(4321))}), "1234:4321\n"},
 		{"the container's word counts more than the pod's",
 			container(as(local.Pod("both", who), corev1.PodSecurityContext{RunAsUser: ptr.To(int64(1234)), RunAsGroup: ptr.To(int64(4321))}), corev1.SecurityContext{RunAsUser: ptr.To(int64(99))}), "99:4321\n"},
+		{"runAsNonRoot without a user", as(local.Pod("anyone", who), corev1.PodSecurityContext{RunAsNonRoot: ptr.To(true)}), "65532:0\n"},
 		{"supplementalGroups", as(local.Pod("groups", `id -G`), corev1.PodSecurityContext{RunAsUser: ptr.To(int64(1234)), RunAsGroup: ptr.To(int64(1)), SupplementalGroups: []int64{50, 60}}), "1 50 60\n"},
 		{"fsGroup owns the volumes, so that an ordinary user can write them",
 			as(withScratch(local.Pod("fsgroup", `touch /scratch/f && stat -c '%u:%g' /scratch/f; stat -c %a:%g /scratch`)), corev1.PodSecurityContext{RunAsUser: ptr.To(int64(1234)), FSGroup: ptr.To(int64(777))}), "1234:777\n2777:777\n"},
@@ -43,7 +44,7 @@ func TestSecurityContext(t *testing.T) {
 	for _, c := range cases {
 		w.Create(c.pod)
 	}
-	refused := as(local.Pod("refused", who), corev1.PodSecurityContext{RunAsNonRoot: ptr.To(true)})
+	refused := as(local.Pod("refused", who), corev1.PodSecurityContext{RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To(int64(0))})
 	w.Create(refused)
 	for _, c := range cases {
 		w.Run(t, c.what, func(t *testing.T, w *local.World) {
@@ -55,7 +56,7 @@ func TestSecurityContext(t *testing.T) {
 	}
 	w.Run(t, "runAsNonRoot refuses root", func(t *testing.T, w *local.World) {
 		w.Await("CreateContainerConfigError", "get", "pod", "refused")
-		w.Await("container has runAsNonRoot and image will run as root", "describe", "pod", "refused")
+		w.Await("container's runAsUser breaks non-root policy", "describe", "pod", "refused")
 	})
 }
 
