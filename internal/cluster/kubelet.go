@@ -103,7 +103,7 @@ func (n *node) run(ctx context.Context, s *options.KubeletServer, deps *kubelet.
 	deps.Recorder = broadcaster.NewRecorder(legacyscheme.Scheme, corev1.EventSource{Component: "kubelet", Host: n.Name})
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: deps.EventClient.Events("")})
 	deps.PodConfig = kubeletpods.NewPodConfig(deps.Recorder, deps.PodStartupLatencyTracker)
-	pods := atMostEvery(podUpdatePeriod, withUsers(deps.PodConfig.Channel(ctx, kubelettypes.ApiserverSource)))
+	pods := atMostEvery(podUpdatePeriod, deps.PodConfig.Channel(ctx, kubelettypes.ApiserverSource))
 	k, err := kubelet.NewMainKubelet(ctx, &s.KubeletConfiguration, deps, &s.ContainerRuntimeOptions,
 		n.Name, types.NodeName(n.Name), []net.IP{n.ip()}, s.ProviderID, s.CloudProvider, s.CertDirectory, s.RootDirectory, s.PodLogsDir,
 		s.ImageCredentialProviderConfigPath, s.ImageCredentialProviderBinDir, s.RegisterNode, s.RegisterWithTaints, s.AllowedUnsafeSysctls,
@@ -114,7 +114,7 @@ func (n *node) run(ctx context.Context, s *options.KubeletServer, deps *kubelet.
 	}
 	k.BirthCry()
 	k.StartGarbageCollection(ctx)
-	go k.Run(ctx, deps.PodConfig.Updates())
+	go k.Run(ctx, withUsers(deps.PodConfig.Updates()))
 	go func() {
 		known := func() bool { _, err := k.GetNode(ctx); return err == nil }
 		_ = wait.PollUntilContextCancel(ctx, 10*time.Millisecond, true, func(context.Context) (bool, error) { return known(), nil })

@@ -13,11 +13,11 @@ const nonRoot = 65532
 
 // withUsers passes lists of pods on to kubelet. It gives containers with runAsNonRoot and without runAsUser a user: kubelet would ask the
 // image for one, and refuse them. Where the cluster runs as an ordinary user, that is who they run as.
-func withUsers(kubelet chan<- kubelettypes.PodUpdate) chan<- kubelettypes.PodUpdate {
+func withUsers(in <-chan kubelettypes.PodUpdate) <-chan kubelettypes.PodUpdate {
 	if uid, _, ok := enclave.Outside(); ok && uid != 0 {
-		return kubelet
+		return in
 	}
-	in := make(chan kubelettypes.PodUpdate)
+	out := make(chan kubelettypes.PodUpdate)
 	go func() {
 		for update := range in {
 			for i, pod := range update.Pods {
@@ -26,10 +26,10 @@ func withUsers(kubelet chan<- kubelettypes.PodUpdate) chan<- kubelettypes.PodUpd
 					setUser(update.Pods[i])
 				}
 			}
-			kubelet <- update
+			out <- update
 		}
 	}()
-	return in
+	return out
 }
 
 // wantsUser reports whether some container of the pod must not run as root and names no user.

@@ -20,14 +20,29 @@ func (p *pass) countReplicas() {
 				is.Active++
 			}
 		}
+		if s.Is(Suspended) {
+			// Whoever suspends a job to have its places, as Kueue does, waits until nothing is active.
+			is.Active = p.remaining(role.Name)
+		}
 		if s.Finished() {
 			// Pods of a finished job are removed; how it ended stays.
 			is.Failed, is.Succeeded = max(is.Failed, was.Failed), max(is.Succeeded, was.Succeeded)
 		}
-		if !p.Job.prepares(role.Name) {
+		if !p.Job.prepares(role.Name) && !s.Is(Suspended) {
 			active += is.Active
 		}
 	}
 	s.Ready = fmt.Sprintf("%d/%d", active, p.Job.total())
 	s.Message = p.message()
+}
+
+// remaining counts the pods of a role that have a node and have not ended, whatever will become of them.
+func (p *pass) remaining(role string) int32 {
+	var n int32
+	for _, pod := range p.allPods() {
+		if r, _, ok := p.Job.replicaOf(pod); ok && r.Role == role && pod.Spec.NodeName != "" && !isOver(pod) {
+			n++
+		}
+	}
+	return n
 }

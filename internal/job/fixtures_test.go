@@ -87,6 +87,10 @@ func set(j *Job, word string) error {
 		j.Policy.ManagedBy = &value
 	case "unsized":
 		j.Unsized = value == "true"
+	case "queue":
+		j.Queue = value
+	case "misstated":
+		j.Misstated = value == "true"
 	case "missing":
 		j.Missing = value
 	case "invalid":

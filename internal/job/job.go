@@ -48,6 +48,11 @@ type Job struct {
 
 	// Children are the objects that the job wants besides its pods while it runs, in the order in which they are created.
 	Children []Child
+	// Queue is the queue of Kueue that the job waits in, empty for none: Kueue suspends the job until it admits it. Unqueued says why
+	// Kueue never can.
+	Queue, Unqueued string
+	// Misstated says that the job's object names another number of replicas than the job will run. Kueue counts by the object.
+	Misstated bool
 	// Unsized says that the job wants an autoscaler but its object names no number of replicas, which one could change.
 	Unsized bool
 }

@@ -15,6 +15,13 @@ func (p *pass) suspend() {
 		p.deletePod(pod, "the job is suspended")
 	}
 	p.deleteChildren(true)
+	p.SizeJob = p.Job.Misstated && p.Job.Queue != "" // before Kueue admits the job by the number that stands there
+	switch {
+	case p.Job.Unqueued != "":
+		p.wait("%s", p.Job.Unqueued)
+	case p.Job.Queue != "":
+		p.wait("Kueue has not admitted the job to the queue %s", p.Job.Queue)
+	}
 }
 
 // resume starts the job again, as a further attempt: pods of the run before the suspension may still be stopping.

@@ -257,7 +257,7 @@ func (w *world) carryOut(o Observed, d Decision, version int, c chaos, call func
 			return false
 		}
 	}
-	if d.SizeJob && !call(func() { w.edit(func(j *Job) { j.Unsized = false }) }) {
+	if d.SizeJob && !call(func() { w.edit(func(j *Job) { j.Unsized, j.Misstated = false, false }) }) {
 		return false
 	}
 	for _, child := range d.CreateChildren {

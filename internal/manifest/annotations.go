@@ -45,4 +45,7 @@ func SetFromAnnotations(j *job.Job, annotations map[string]string) {
 	if n, err := strconv.ParseInt(annotations[kubeflowv1.AnnotationMaxDisruptions], 10, 32); err == nil && n >= 0 {
 		j.Policy.MaxDisruptions = new(int32(n))
 	}
+	if n, err := strconv.ParseInt(annotations[kubeflowv1.AnnotationTTL], 10, 32); err == nil && n >= 0 && j.Policy.TTLSecondsAfterFinished == nil {
+		j.Policy.TTLSecondsAfterFinished = new(int32(n))
+	}
 }

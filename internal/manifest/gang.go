@@ -27,6 +27,9 @@ type Topology struct {
 	HighestTierAllowed *int
 }
 
+// LabelQueue on a job is the queue of Kueue that it waits in.
+const LabelQueue = "kueue.x-k8s.io/queue-name"
+
 // GangScheduler is a scheduler that places pods together, and the kind of pod group that it reads.
 type GangScheduler struct {
 	// Name is that by which the operator's flag names it. For the coscheduling plugin it is any name that a scheduler with that

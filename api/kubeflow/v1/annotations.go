@@ -7,6 +7,9 @@ const (
 	// AnnotationRestartPolicy on a job overrides the restart policy of every role: Never, OnFailure, Always or ExitCode. It is for
 	// jobs created by a tool that has no field for it, such as Flyte's Elastic.
 	AnnotationRestartPolicy = "trainyard.dev/restart-policy"
+	// AnnotationTTL on a job is how many seconds after its end it is deleted, where its spec does not say so: a number from 0. Unlike
+	// a TrainJob's ttlSecondsAfterFinished it survives clients of Trainer, which do not know that field.
+	AnnotationTTL = "trainyard.dev/ttl-seconds-after-finished"
 	// AnnotationMaxDisruptions on a job is how many disruptions it survives: a number from 0. Without it any number.
 	AnnotationMaxDisruptions = "trainyard.dev/max-disruptions"
 	// AnnotationFinishWithin on a job is how long Workers that still train may go on when the Master has succeeded: a duration such

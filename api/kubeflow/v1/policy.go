@@ -126,6 +126,23 @@ func EffectivePolicy(runPolicy, flat LifecyclePolicy) LifecyclePolicy {
 	}
 }
 
+// Or is the policy with what it leaves out taken from another, which may be nil; nil where neither says anything.
+func (p LifecyclePolicy) Or(other *LifecyclePolicy) *LifecyclePolicy {
+	if other == nil {
+		other = &LifecyclePolicy{}
+	}
+	both := LifecyclePolicy{
+		CleanPodPolicy:          first(p.CleanPodPolicy, other.CleanPodPolicy),
+		TTLSecondsAfterFinished: first(p.TTLSecondsAfterFinished, other.TTLSecondsAfterFinished),
+		ActiveDeadlineSeconds:   first(p.ActiveDeadlineSeconds, other.ActiveDeadlineSeconds),
+		BackoffLimit:            first(p.BackoffLimit, other.BackoffLimit),
+	}
+	if both == (LifecyclePolicy{}) {
+		return nil
+	}
+	return &both
+}
+
 // first returns a copy of the first value that is set, so that the answer shares nothing with the job.
 func first[T any](candidates ...*T) *T {
 	for _, candidate := range candidates {

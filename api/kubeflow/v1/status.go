@@ -40,6 +40,11 @@ type RunStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
+	// policy has those fields of the job's policy that clients of other operators do not know, as they were last set. When such a client
+	// writes the job, it drops them from spec; then these count.
+	// +optional
+	Policy *LifecyclePolicy `json:"policy,omitempty"`
+
 	// ready is how many of the required replicas have their training container running, as in "3/4".
 	// +optional
 	Ready string `json:"ready,omitempty"`

@@ -4,6 +4,9 @@ package kubeflow
 
 import (
 	"cmp"
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -53,7 +56,10 @@ func (k Kind) New() manifest.Object { return k.Empty() }
 
 // Write puts a status into a job.
 func (Kind) Write(obj manifest.Object, m *manifest.Manifest, s job.Status) {
-	*obj.(kubeflowv1.Job).Parts().Status = manifest.WriteStatus(s, m.Selector)
+	parts := obj.(kubeflowv1.Job).Parts()
+	kept := parts.FlatPolicy.Or(parts.Status.Policy)
+	*parts.Status = manifest.WriteStatus(s, m.Selector)
+	parts.Status.Policy = kept
 }
 
 // Suspend edits a job so that it is suspended, or resumed.
@@ -84,6 +90,9 @@ func (Kind) Conditions(obj manifest.Object) []kubeflowv1.JobCondition {
 func (k Kind) Read(obj manifest.Object) *manifest.Manifest {
 	written := *obj.(kubeflowv1.Job).Parts().ReplicaSpecs
 	defaulted := obj.DeepCopyObject().(kubeflowv1.Job)
+	if flat, status := defaulted.Parts().FlatPolicy, defaulted.Parts().Status; status.Policy != nil {
+		flat.LifecyclePolicy = *flat.Or(status.Policy)
+	}
 	defaulted.SetDefaults()
 	m := k.common(defaulted)
 	m.Leader, m.Rendezvous = job.Replica{Role: k.leader(m)}, k.Rendezvous
@@ -97,6 +106,8 @@ func (k Kind) Read(obj manifest.Object) *manifest.Manifest {
 			m.Job.Roles[i].MayFinish = false
 		}
 	}
+	m.Job.Misstated = m.Job.Elastic != nil && misstated(written, m)
+	m.Job.Unqueued = unqueued(k.Layout, written, m.Job.Queue)
 	m.Job.Unsized = m.Autoscaled() && unsized(written, m.Job.Elastic.Role)
 	if k.Equip != nil {
 		m.Equip = func(pod *corev1.Pod, r job.Replica) { k.Equip(m, defaulted, pod, r) }
@@ -115,7 +126,7 @@ func (k Kind) common(obj kubeflowv1.Job) *manifest.Manifest {
 	m.Job = job.Job{
 		Kind: k.Name(), Namespace: obj.GetNamespace(), Name: obj.GetName(), UID: obj.GetUID(), Generation: obj.GetGeneration(),
 		Deleting: obj.GetDeletionTimestamp() != nil, Owned: metav1.GetControllerOfNoCopy(obj) != nil,
-		Manager: kubeflowv1.ManagedByTrainingOperator,
+		Manager: kubeflowv1.ManagedByTrainingOperator, Queue: obj.GetLabels()[manifest.LabelQueue],
 		Policy: job.RunPolicy{
 			CleanPodPolicy:          job.CleanPodPolicy(*policy.CleanPodPolicy),
 			TTLSecondsAfterFinished: policy.TTLSecondsAfterFinished,
@@ -165,6 +176,31 @@ func (k Kind) leader(m *manifest.Manifest) string {
 func unsized(written map[kubeflowv1.ReplicaType]*kubeflowv1.ReplicaSpec, role string) bool {
 	spec := written[kubeflowv1.ReplicaType(role)]
 	return spec != nil && spec.Replicas == nil
+}
+
+// misstated tells whether an elastic job names another number of replicas than it runs: fewer than its minimum, for example.
+func misstated(written map[kubeflowv1.ReplicaType]*kubeflowv1.ReplicaSpec, m *manifest.Manifest) bool {
+	for name, spec := range written {
+		if spec != nil && strings.EqualFold(string(name), m.Job.Elastic.Role) {
+			return spec.Replicas == nil && m.ElasticSize() != 1 || spec.Replicas != nil && *spec.Replicas != m.ElasticSize()
+		}
+	}
+	return false
+}
+
+// unqueued says that Kueue cannot admit a job of a queue, because it knows the kind's roles in their own letter case only.
+func unqueued(layout kubeflowv1.Layout, written map[kubeflowv1.ReplicaType]*kubeflowv1.ReplicaSpec, queue string) string {
+	if queue == "" {
+		return ""
+	}
+	for _, role := range layout.Roles {
+		for _, name := range slices.Sorted(maps.Keys(written)) {
+			if name != role && strings.EqualFold(string(name), string(role)) {
+				return fmt.Sprintf("Kueue does not know the role %s: write it as %s", name, role)
+			}
+		}
+	}
+	return ""
 }
 
 // Port is the number of the port at which replicas of a role are reached.

@@ -1,6 +1,7 @@
 package trainjob
 
 import (
+	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
 	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
 	"github.com/trainyard/trainyard/internal/job"
 	"github.com/trainyard/trainyard/internal/manifest"
@@ -8,6 +9,15 @@ import (
 
 // defaultRetries is how often a job is retried where no limit is set, as in Kubernetes' Jobs.
 const defaultRetries = 6
+
+// policyOf are the policies of a TrainJob that clients of Trainer may not know: as its spec has them, or had them before such a client
+// dropped them.
+func policyOf(tj *trainer.TrainJob) *kubeflowv1.LifecyclePolicy {
+	written := kubeflowv1.LifecyclePolicy{
+		TTLSecondsAfterFinished: tj.Spec.TTLSecondsAfterFinished, ActiveDeadlineSeconds: tj.Spec.ActiveDeadlineSeconds,
+	}
+	return written.Or(tj.Status.Policy)
+}
 
 // setPolicy fills what the job's policy leaves out from the runtime's.
 func setPolicy(p *job.RunPolicy, spec *trainer.TrainingRuntimeSpec) {

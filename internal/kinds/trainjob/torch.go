@@ -82,7 +82,9 @@ func elastic(m *manifest.Manifest, e *trainer.TorchElasticPolicy, tj *trainer.Tr
 	m.Job.Scope = job.ScopeReplica
 	m.Job.Success = job.Success{Role: m.Leader.Role, Rule: job.SuccessAny}
 	m.Metrics = e.Metrics
-	m.Job.Unsized = m.Autoscaled() && (tj.Spec.Trainer == nil || tj.Spec.Trainer.NumNodes == nil)
+	unsized := tj.Spec.Trainer == nil || tj.Spec.Trainer.NumNodes == nil
+	m.Job.Unsized = m.Autoscaled() && unsized
+	m.Job.Misstated = unsized || *tj.Spec.Trainer.NumNodes != m.ElasticSize()
 	return nil
 }
 

@@ -35,7 +35,10 @@ func (Kind) New() manifest.Object { return &trainer.TrainJob{} }
 
 // Write puts a status into a TrainJob.
 func (Kind) Write(obj manifest.Object, m *manifest.Manifest, s job.Status) {
-	writeStatus(&obj.(*trainer.TrainJob).Status, m, s)
+	tj := obj.(*trainer.TrainJob)
+	kept := policyOf(tj)
+	writeStatus(&tj.Status, m, s)
+	tj.Status.Policy = kept
 }
 
 // Suspend edits a TrainJob so that it is suspended, or resumed.
@@ -71,11 +74,13 @@ func (Kind) Read(obj manifest.Object) *manifest.Manifest {
 	m.Job = job.Job{
 		Kind: trainer.TrainJobKind, Namespace: tj.Namespace, Name: tj.Name, UID: tj.UID, Generation: tj.Generation,
 		Deleting: tj.DeletionTimestamp != nil, Owned: metav1.GetControllerOfNoCopy(tj) != nil,
-		Manager: trainer.ManagedByTrainer,
+		Manager: trainer.ManagedByTrainer, Queue: tj.Labels[manifest.LabelQueue],
 		Policy: job.RunPolicy{
-			CleanPodPolicy: job.CleanRunning, TTLSecondsAfterFinished: tj.Spec.TTLSecondsAfterFinished,
-			ActiveDeadlineSeconds: tj.Spec.ActiveDeadlineSeconds, Suspend: tj.Spec.Suspend != nil && *tj.Spec.Suspend, ManagedBy: tj.Spec.ManagedBy,
+			CleanPodPolicy: job.CleanRunning, Suspend: tj.Spec.Suspend != nil && *tj.Spec.Suspend, ManagedBy: tj.Spec.ManagedBy,
 		},
+	}
+	if policy := policyOf(tj); policy != nil {
+		m.Job.Policy.TTLSecondsAfterFinished, m.Job.Policy.ActiveDeadlineSeconds = policy.TTLSecondsAfterFinished, policy.ActiveDeadlineSeconds
 	}
 	manifest.SetFromAnnotations(&m.Job, tj.Annotations)
 	if tj.Status.Runtime == nil {

@@ -77,10 +77,6 @@ func TestWhatDoesNotFitIsSaid(t *testing.T) {
 				r.MLPolicy = &trainer.MLPolicy{MLPolicySource: trainer.MLPolicySource{Torch: &trainer.TorchMLPolicySource{}}}
 				tj.Spec.Trainer = &trainer.Trainer{Command: []string{"tune", "run"}}
 			}},
-		{"the ClusterTrainingRuntime torch asks for podGroupPolicy, which is not supported yet: use another runtime",
-			func(_ *trainer.TrainJob, r *trainer.TrainingRuntimeSpec) {
-				r.PodGroupPolicy = &trainer.PodGroupPolicy{}
-			}},
 		{"the ClusterTrainingRuntime torch asks for the podFailurePolicy of step node, which is not supported yet: use another runtime",
 			func(_ *trainer.TrainJob, r *trainer.TrainingRuntimeSpec) {
 				r.Template.Spec.ReplicatedJobs[0].Template.Spec.PodFailurePolicy = &batchv1.PodFailurePolicy{}
