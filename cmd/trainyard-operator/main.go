@@ -113,4 +113,5 @@ func limit(config *rest.Config, o options) {
 		config.QPS = float32(o.qps)
 	}
 	config.UserAgent = "trainyard-operator"
+	controller.Quiet(config)
 }

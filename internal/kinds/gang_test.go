@@ -18,11 +18,11 @@ import (
 func TestGangs(t *testing.T) {
 	for _, name := range []string{"kubernetes", "volcano", "some-scheduler"} {
 		t.Run(name, func(t *testing.T) {
-			m := read(t, "testdata/gangs/job.yaml")
+			m := read(t, "testdata/gangs/job.txt")
 			m.PlaceTogether(manifest.GangSchedulerNamed(name))
 			got := append(encode(t, groupOf(t, m)), "---\n"...)
 			got = append(got, encode(t, membershipOf(m.Pod(job.Replica{Role: "Worker", Index: 1}, 2)))...)
-			golden := "testdata/gangs/" + name + ".yaml"
+			golden := "testdata/gangs/" + name + ".txt"
 			if *update {
 				if err := os.WriteFile(golden, got, 0o644); err != nil {
 					t.Fatal(err)
@@ -78,7 +78,7 @@ func TestJobsThatAreNoGang(t *testing.T) {
 		},
 		"the roles have different priorities": func(m *manifest.Manifest) { m.Templates["Worker"].Spec.PriorityClassName = "low" },
 	} {
-		m := read(t, "testdata/gangs/job.yaml")
+		m := read(t, "testdata/gangs/job.txt")
 		change(m)
 		m.PlaceTogether(manifest.GangSchedulerNamed(manifest.GangKubernetes))
 		pod := m.Pod(job.Replica{Role: "Master"}, 0)
@@ -86,7 +86,7 @@ func TestJobsThatAreNoGang(t *testing.T) {
 			t.Errorf("%s: there is a pod group", sentence)
 		}
 	}
-	m := read(t, "testdata/gangs/job.yaml")
+	m := read(t, "testdata/gangs/job.txt")
 	m.Templates["Worker"].Spec.SchedulerName = corev1.DefaultSchedulerName
 	if m.PlaceTogether(manifest.GangSchedulerNamed(manifest.GangKubernetes)); m.Job.Gang == nil {
 		t.Error("a template that names the default scheduler: there is no pod group")

@@ -28,6 +28,7 @@ func Run(ctx context.Context, inside cluster.Inside) error {
 	ctrl.SetLogger(klog.Background())
 	config := rest.CopyConfig(inside.Admin)
 	config.QPS, config.UserAgent = -1, "trainyard-operator"
+	controller.Quiet(config)
 	scheme, err := controller.Scheme()
 	if err != nil {
 		return err
