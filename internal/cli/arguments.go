@@ -43,6 +43,10 @@ var otherTools = map[string]string{
 	"start":  "run starts a job, resume starts a suspended one, up starts the local cluster",
 	"launch": "run starts a job and follows it, submit only starts it",
 	"create": "submit -f creates a job",
+	"ssh":    "exec runs a command in a replica, as in `trainyard exec JOB worker-0 -- sh`",
+	"shell":  "exec runs a command in a replica, as in `trainyard exec JOB worker-0 -- sh`",
+	"queue":  "get lists the jobs",
+	"jobs":   "get lists the jobs",
 	"edit":   "scale and suspend change a job, and kubectl edit changes any field",
 }
 

@@ -116,6 +116,12 @@ func printNames(cmd *cobra.Command, jobs []*yard.Job) error {
 
 func nameOf(j *yard.Job) string { return strings.ToLower(j.Kind.Name()) + "/" + j.Job.Name }
 
+// otherObjects says what those want who write `get` as for kubectl.
+var otherObjects = map[string]string{
+	"jobs": "`trainyard get` lists the jobs", "pods": "`trainyard kubectl get pods` lists the pods", "pod": "`trainyard kubectl get pods` lists the pods",
+	"nodes": "`trainyard kubectl get nodes` lists the nodes", "events": "`trainyard events JOB` lists the events of a job",
+}
+
 func (g *get) jobs(cmd *cobra.Command, args []string) ([]*yard.Job, error) {
 	if len(args) == 1 && g.selector != "" {
 		return nil, usageError{errors.New("a name and a selector are two ways to choose: leave out one")}
@@ -131,6 +137,9 @@ func (g *get) jobs(cmd *cobra.Command, args []string) ([]*yard.Job, error) {
 			find = func(ctx context.Context, name string) (*yard.Yard, *yard.Job, error) { return g.look(ctx, cmd, name) }
 		}
 		_, j, err := find(cmd.Context(), args[0])
+		if advice := otherObjects[args[0]]; advice != "" && errors.Is(err, yard.ErrNotFound) {
+			err = fmt.Errorf("there is no job of the name %s: %s", args[0], advice)
+		}
 		return []*yard.Job{j}, err
 	}
 	selector, err := parseSelector(g.selector)

@@ -31,7 +31,7 @@ func logsCommand() *cobra.Command {
 		Long: `Show the logs of all replicas, merged in the order of time. With -f it waits for pods, survives restarts and
 outages of the API server, and ends with the job. On the local cluster logs are recorded: they can be shown after their
 pods, or the job, are gone, and while the cluster is not running.`,
-		Args: oneArgument("job"),
+		Args: checkLogsArguments,
 		RunE: func(cmd *cobra.Command, args []string) error { return l.run(cmd, args[0]) },
 	}
 	addTarget(cmd, &l.target)
@@ -46,6 +46,14 @@ pods, or the job, are gone, and while the cluster is not running.`,
 	flags.StringVarP(&l.query.Container, "container", "c", "", "another container than the one that trains, also an init container")
 	flags.DurationVar(&l.query.Since, "since", 0, "only lines newer than this, as in 10m")
 	return cmd
+}
+
+// checkLogsArguments tells those who name a replica as for exec that it is a flag here.
+func checkLogsArguments(cmd *cobra.Command, args []string) error {
+	if len(args) == 2 {
+		return usageError{fmt.Errorf("`%[1]s` shows all replicas of one job: `%[1]s %[2]s --replica %[3]s` shows one", cmd.CommandPath(), args[0], args[1])}
+	}
+	return oneArgument("job")(cmd, args)
 }
 
 func (l *logs) run(cmd *cobra.Command, name string) error {

@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -33,7 +36,7 @@ type recipe struct {
 // flags are the flags that describe the job.
 func (r *recipe) flags() *pflag.FlagSet {
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-	flags.SetNormalizeFunc(torchrunNames)
+	flags.SetNormalizeFunc(otherNames)
 	flags.StringVar(&r.name, "name", "", "the job's name (default: the script's name and a random suffix)")
 	flags.StringVar(&r.nodes, "nodes", "1", "how many replicas; 1:4 for an elastic job of one to four")
 	flags.StringVar(&r.nproc, "nproc", "", "training processes in each replica: a number, auto, cpu or gpu; a python command is started by torchrun, any other must call torchrun itself")
@@ -48,10 +51,10 @@ func (r *recipe) flags() *pflag.FlagSet {
 	return flags
 }
 
-// torchrunNames accepts torchrun's names of flags, with dashes or underscores.
-func torchrunNames(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+// otherNames accepts the names of flags that torchrun and SkyPilot have, with dashes or underscores.
+func otherNames(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	switch strings.ReplaceAll(name, "_", "-") {
-	case "nnodes":
+	case "nnodes", "num-nodes":
 		name = "nodes"
 	case "nproc-per-node":
 		name = "nproc"
@@ -220,6 +223,22 @@ func (r *recipe) checkProgram(program string) error {
 		advice = "did you mean `python3 " + program + "`?"
 	}
 	return usageError{fmt.Errorf("there is no program %s: %s", program, advice)}
+}
+
+// checkScript refuses a script of Python that does not exist in the directory in which the command starts. An absolute path may be one
+// of a volume.
+func (r *recipe) checkScript(command []string) error {
+	if len(command) < 2 || !strings.HasPrefix(filepath.Base(command[0]), "python") || !strings.HasSuffix(command[1], ".py") || filepath.IsAbs(command[1]) {
+		return nil
+	}
+	script := command[1]
+	if r.code != noCode {
+		script = filepath.Join(r.code, script)
+	}
+	if _, err := os.Stat(script); errors.Is(err, fs.ErrNotExist) {
+		return usageError{fmt.Errorf("there is no script %s: name it as it is found from this directory", script)}
+	}
+	return nil
 }
 
 var notInAName = regexp.MustCompile(`[^a-z0-9]+`)

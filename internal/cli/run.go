@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,7 +57,7 @@ is not local, Ctrl-C leaves the job running: attach follows it again, delete sto
 	addNamespace(cmd, &r.target)
 	flags := cmd.Flags()
 	flags.AddFlagSet(r.flags())
-	flags.SetNormalizeFunc(torchrunNames)
+	flags.SetNormalizeFunc(otherNames)
 	flags.StringVarP(&r.output, "output", "o", "text", "text, or json: one line for each event")
 	flags.StringVar(&r.onInterrupt, "on-interrupt", "", "what Ctrl-C does: delete the job, or detach from it (default: delete on the local cluster, detach on another)")
 	flags.BoolVarP(&r.detach, "detach", "d", false, "return when the job is submitted; a local cluster that is not up is started in the background")
@@ -129,7 +130,7 @@ func (r *running) checkCommand(command []string, local bool) error {
 	case !local && r.image == "":
 		return usageError{errors.New("a cluster needs an image to run the command in: name one with --image")}
 	case local && !r.dryRun:
-		return errors.Join(r.checkMPI(command), r.checkProgram(command[0]))
+		return cmp.Or(r.checkMPI(command), r.checkProgram(command[0]), r.checkScript(command))
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ flags and the command are those of run. ` + "`trainyard attach`" + ` follows the
 	addFile(cmd, &r.file, "the manifest")
 	addTarget(cmd, &r.target)
 	cmd.Flags().AddFlagSet(r.flags())
-	cmd.Flags().SetNormalizeFunc(torchrunNames)
+	cmd.Flags().SetNormalizeFunc(otherNames)
 	return cmd
 }
 
