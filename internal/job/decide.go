@@ -100,13 +100,21 @@ func (p *pass) progress() {
 	}
 }
 
+// startListWait is how long the first of several replaced replicas that start waits for the others, so that one list is read for
+// all of them.
+const startListWait = 3 * time.Second
+
 // isCurrent reports whether a pod that trains is the replica's present pod. A stale cache may show a pod that was deleted long
 // ago, which would then seem to vanish a second time. So where a replica had a pod before, another counts only once it was read
-// from the API server itself.
+// from the API server itself. Until then a pod that vanishes counts as one that never started.
 func (p *pass) isCurrent(r replica) bool {
 	rec := p.next().record(r.Replica)
 	if rec == nil || rec.Pod == r.pod.UID || p.next().Finished() {
 		return true
+	}
+	if due := r.runFrom.Add(startListWait); !p.Live && p.Now.Before(due) && !r.runFrom.After(p.Now) { // clocks differ
+		p.requeueAt(due)
+		return false
 	}
 	if !p.Live {
 		p.Ask.Pods = true
@@ -126,7 +134,7 @@ func (p *pass) decision() Decision {
 	}
 	d.Write = howToWrite(p.Observed.Status, d.Status)
 	if d.Write == WriteNow {
-		d.Status.Records = p.withoutIdle(d.Status.Records)
+		d.Status.Records = p.trimmed(d.Status.Records)
 	}
 	if d.acts() && d.Write != WriteNow && !p.Fresh { // a write would have failed on an old status
 		return Decision{Ask: Ask{Job: true}, Status: p.Observed.Status}

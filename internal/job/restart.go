@@ -265,6 +265,7 @@ func (p *pass) handle(i incident) {
 	if i.pod != nil {
 		rec = s.recordOf(i.replica.Replica, i.pod.UID)
 		rec.Handled = true
+		rec.Failures = 0 // nothing of the pod is read again
 	}
 	rec.Lost = !i.retry
 	if i.retry {

@@ -143,11 +143,18 @@ func (s *Status) recordOf(r Replica, pod types.UID) *Record {
 	return rec
 }
 
-// withoutIdle drops the records that say nothing any more: the replica trains in the pod that the record is about, nothing of that pod
-// is charged, and no delay is left. A job of thousands of replicas would outgrow what the API server stores.
-func (p *pass) withoutIdle(records []Record) []Record {
+// trimmed drops the records that say nothing any more, and of the others what says nothing any more: a delay that has passed. A record
+// is idle where the replica trains in the pod that the record is about, nothing of that pod is charged, and no delay is left. A job of
+// thousands of replicas would outgrow what the API server stores.
+func (p *pass) trimmed(records []Record) []Record {
 	if len(records) == 0 {
 		return records
+	}
+	records = slices.Clone(records)
+	for i := range records {
+		if rec := &records[i]; !p.Now.Before(rec.NotBefore) {
+			rec.NotBefore = time.Time{}
+		}
 	}
 	pods := map[Replica]replica{}
 	for _, r := range p.replicas {
@@ -157,9 +164,9 @@ func (p *pass) withoutIdle(records []Record) []Record {
 		r := pods[rec.Replica]
 		healthy := rec.InARow == 0 || !r.runFrom.IsZero() && p.Now.Sub(r.runFrom) >= healthyAfter
 		return r.pod != nil && r.pod.UID == rec.Pod && r.running && contains(p.next().role(rec.Role).Started, rec.Index) &&
-			!rec.Handled && !rec.Lost && rec.Failures == 0 && !p.Now.Before(rec.NotBefore) && healthy
+			!rec.Handled && !rec.Lost && rec.Failures == 0 && rec.NotBefore.IsZero() && healthy
 	}
-	return slices.DeleteFunc(slices.Clone(records), idle)
+	return slices.DeleteFunc(records, idle)
 }
 
 // openAttempt begins the run numbered s.Attempt. It forgets the replicas of the run before, except work that is done for good.

@@ -1,8 +1,12 @@
 package manifest
 
 import (
+	"encoding/json"
 	"slices"
 	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/uuid"
 
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
 	"github.com/trainyard/trainyard/internal/job"
@@ -61,4 +65,30 @@ func FuzzIndexes(f *testing.F) {
 			t.Fatalf("%v is read back as %v", set, again)
 		}
 	})
+}
+
+// etcdLimit is the largest object that etcd stores with its default settings, 1.5 MiB. restOfJob is what is left for the job's spec.
+const (
+	etcdLimit = 3 << 19
+	restOfJob = 64 << 10
+)
+
+// Each replica of the largest job was replaced again and again, and waits for its next pod: that is when a record is longest.
+func TestTheStatusOfTheLargestJobCanBeStored(t *testing.T) {
+	s := job.Status{Roles: []job.RoleStatus{{Role: "Worker", Size: job.MaxReplicas}}}
+	for i := range int32(job.MaxReplicas) {
+		s.Records = append(s.Records, job.Record{
+			Replica: job.Replica{Role: "Worker", Index: i}, Pod: uuid.NewUUID(), Handled: true, InARow: 12, NotBefore: time.Now(),
+		})
+		if i%2 == 0 {
+			s.Roles[0].Started = append(s.Roles[0].Started, i) // every other one: the longest list of ranges
+		}
+	}
+	text, err := json.Marshal(WriteStatus(s, func(string) string { return "" }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(text) > etcdLimit-restOfJob {
+		t.Errorf("the status has %d bytes, and a job of %d can be stored", len(text), etcdLimit)
+	}
 }
