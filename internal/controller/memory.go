@@ -34,6 +34,8 @@ type memory struct {
 	created   map[types.UID]createdChild
 	deleted   map[types.UID]time.Time
 	rejection *job.Rejection
+	// nodesLooked is when nodes were last looked at for the job.
+	nodesLooked time.Time
 	// unsaved is since when there is something to write that may wait.
 	unsaved time.Time
 }
@@ -73,7 +75,7 @@ func (m *memory) forJob(uid types.UID) {
 	m.Lock()
 	defer m.Unlock()
 	if m.uid != uid {
-		m.uid, m.newest, m.unsure, m.fresh, m.rejection, m.unsaved = uid, nil, false, false, nil, time.Time{}
+		m.uid, m.newest, m.unsure, m.fresh, m.rejection, m.unsaved, m.nodesLooked = uid, nil, false, false, nil, time.Time{}, time.Time{}
 		m.created, m.deleted = map[types.UID]createdChild{}, map[types.UID]time.Time{}
 	}
 }

@@ -88,6 +88,15 @@ func (j *leased) quickFaults() []fault {
 			j.setDevices(node, 0)
 			j.askNode(node, cluster.NodeReboot)
 		}, mend: func(node string) { j.setDevices(node, 1) }},
+		// The gang has left when the node is drained: that disrupts nobody.
+		{what: "cordoned, and the job is to leave", fail: func(node string) {
+			j.Kubectl("cordon", node)
+			j.Kubectl("annotate", "pytorchjob", "demo", kubeflowv1.AnnotationOnNodeMaintenance+"=Move")
+		}, mend: func(node string) {
+			j.Kubectl("drain", node, "--force", "--delete-emptydir-data")
+			j.Kubectl("annotate", "pytorchjob", "demo", kubeflowv1.AnnotationOnNodeMaintenance+"-")
+			j.Kubectl("uncordon", node)
+		}},
 	}
 }
 

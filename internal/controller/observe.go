@@ -42,7 +42,7 @@ func (r *Reconciler) fetch(ctx context.Context, name types.NamespacedName) (mani
 
 // observe gathers what the caches know of the job's children. It does not change what it reads there.
 func (p *pass) observe(ctx context.Context) (job.Observed, error) {
-	o := job.Observed{Now: p.at, Job: p.manifest.Job, Status: p.manifest.Status, Rejection: p.rejection, Fresh: p.fresh}
+	o := job.Observed{Now: p.at, Job: p.manifest.Job, Status: p.manifest.Status, Rejection: p.rejection, Fresh: p.fresh, NodesLooked: p.nodesLooked}
 	mine := []client.ListOption{client.InNamespace(o.Job.Namespace), client.MatchingFields{indexJob: p.key()}, client.UnsafeDisableDeepCopy}
 	var pods corev1.PodList
 	if err := p.client.List(ctx, &pods, mine...); err != nil {
@@ -66,7 +66,7 @@ func (p *pass) answer(ctx context.Context, o *job.Observed, ask job.Ask) error {
 		if o.Nodes == nil {
 			o.Nodes = map[string]job.NodeState{}
 		}
-		o.Nodes[node] = p.readNode(ctx, node)
+		o.Nodes[node], p.nodesLooked = p.readNode(ctx, node), p.at
 	}
 	return nil
 }
@@ -94,9 +94,27 @@ func stateOfNode(node *corev1.Node) job.NodeState {
 		return job.NodeOutOfService
 	case silent && tainted(corev1.TaintNodeUnreachable):
 		return job.NodeUnreachable
+	case isLeaving(node):
+		return job.NodeLeaving
 	default:
 		return job.NodeAlive
 	}
+}
+
+// maintenance are the node conditions that announce a maintenance (KEP-5683), and removal the taints by which autoscalers and clouds say
+// that they are about to remove a node.
+var (
+	maintenance = []corev1.NodeConditionType{"MaintenancePlanned", "MaintenanceInProgress", "DrainInProgress", "GracefulNodeShutdownInProgress"}
+	removal     = []string{"ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted", "cloud.google.com/impending-node-termination"}
+)
+
+// isLeaving reports whether a node is about to be drained or maintained: it is cordoned, or says so.
+func isLeaving(node *corev1.Node) bool {
+	return node.Spec.Unschedulable ||
+		slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+			return c.Status == corev1.ConditionTrue && slices.Contains(maintenance, c.Type)
+		}) ||
+		slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return slices.Contains(removal, t.Key) })
 }
 
 // key is how the job's children are found in the index.

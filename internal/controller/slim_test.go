@@ -37,7 +37,7 @@ func TestASlimPodHasWhatTheRulesRead(t *testing.T) {
 	}
 }
 
-// A kubelet that says its node is not ready is alive: what it runs may still write a checkpoint.
+// A kubelet that says its node is not ready is alive: what it runs may still write a checkpoint. So is one whose node is about to leave.
 func TestOnlyASilentNodeIsUnreachable(t *testing.T) {
 	node := func(ready corev1.ConditionStatus, taints ...string) *corev1.Node {
 		n := &corev1.Node{Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}}}
@@ -46,6 +46,9 @@ func TestOnlyASilentNodeIsUnreachable(t *testing.T) {
 		}
 		return n
 	}
+	cordoned, maintained, lost := node(corev1.ConditionTrue), node(corev1.ConditionTrue), node(corev1.ConditionUnknown, corev1.TaintNodeUnreachable)
+	cordoned.Spec.Unschedulable, lost.Spec.Unschedulable = true, true
+	maintained.Status.Conditions = append(maintained.Status.Conditions, corev1.NodeCondition{Type: "MaintenancePlanned", Status: corev1.ConditionTrue})
 	for _, row := range []struct {
 		sentence string
 		node     *corev1.Node
@@ -56,6 +59,10 @@ func TestOnlyASilentNodeIsUnreachable(t *testing.T) {
 		{"silent, but not tainted yet", node(corev1.ConditionUnknown), "alive"},
 		{"tainted, but back", node(corev1.ConditionTrue, corev1.TaintNodeUnreachable), "alive"},
 		{"silent and tainted", node(corev1.ConditionUnknown, corev1.TaintNodeUnreachable), "unreachable"},
+		{"cordoned", cordoned, "leaving"},
+		{"about to be removed by an autoscaler", node(corev1.ConditionTrue, "karpenter.sh/disrupted"), "leaving"},
+		{"under maintenance", maintained, "leaving"},
+		{"cordoned and silent", lost, "unreachable"},
 		{"out of service, as an administrator says", node(corev1.ConditionUnknown, corev1.TaintNodeOutOfService), "out of service"},
 	} {
 		if got := stateOfNode(row.node); string(got) != row.want {

@@ -39,9 +39,9 @@ const (
 	avoidedKept = 20
 )
 
-// nodeFaults are the reasons of failures that may be the node's fault. Reboots, shutdowns and drains are intended, and the scheduler
-// avoids a node under pressure by its taint.
-var nodeFaults = []string{"DeletionByTaintManager", "DeletionByDeviceTaintManager", "NodeLost", "UnexpectedAdmissionError", "TopologyAffinityError"}
+// nodeFaults are the reasons of failures that may be the node's fault, or will be. Reboots, shutdowns and drains are intended, and the
+// scheduler avoids a node under pressure by its taint.
+var nodeFaults = []string{"DeletionByTaintManager", "DeletionByDeviceTaintManager", "NodeLost", "UnexpectedAdmissionError", "TopologyAffinityError", reasonMaintenance}
 
 // nodeAtFault reports whether a failure may be the node's fault. A pod that was evicted or shut down before it ran is not.
 func nodeAtFault(f *Failure) bool {

@@ -74,6 +74,8 @@ func set(j *Job, word string) error {
 		j.Policy.ActiveDeadlineSeconds = &number
 	case "maxDisruptions":
 		j.Policy.MaxDisruptions = ptr(int32(number))
+	case "leavesNodes":
+		j.LeavesNodes = value == "true"
 	case "finishWithin":
 		j.Policy.FinishWithin = Seconds(number)
 		j.role("Worker").MayFinish = true

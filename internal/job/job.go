@@ -39,6 +39,8 @@ type Job struct {
 	AvoidNodes AvoidNodes
 	// Gang is set when a scheduler is to place the replicas that train together.
 	Gang *Gang
+	// LeavesNodes says that the job restarts elsewhere when one of its nodes is about to be drained or maintained.
+	LeavesNodes bool
 	// Elastic is set when the number of replicas of one role may differ from what was asked.
 	Elastic *Elastic
 

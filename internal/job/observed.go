@@ -26,6 +26,8 @@ type Observed struct {
 	Live bool
 	// Nodes are those the last decision asked about.
 	Nodes map[string]NodeState
+	// NodesLooked is when this process last looked at nodes for the job, zero if it never has.
+	NodesLooked time.Time
 }
 
 // NodeState is what one look at a node showed.
@@ -40,6 +42,8 @@ const (
 	// NodeOutOfService: an administrator has tainted it so, which says that nothing runs there.
 	NodeOutOfService NodeState = "out of service"
 	NodeGone         NodeState = "gone"
+	// NodeLeaving: its kubelet reports, but it is about to be drained or maintained.
+	NodeLeaving NodeState = "leaving"
 	// NodeUnknown means that the node could not be read. It never counts as a failure of the node.
 	NodeUnknown NodeState = "unknown"
 )

@@ -276,6 +276,10 @@ func (or *oracle) note(o Observed, d Decision) {
 			rec := d.Status.record(r)
 			or.dismissed[pod.UID] = or.dismissed[pod.UID] || rec != nil && rec.Pod == pod.UID && rec.Handled
 		}
+		if r, _, ok := o.Job.replicaOf(pod); ok && or.leavesNode(pod) { // nor does one that leaves its node
+			rec := d.Status.record(r)
+			or.dismissed[pod.UID] = or.dismissed[pod.UID] || rec != nil && rec.Pod == pod.UID && rec.Handled
+		}
 		if r, attempt, ok := o.Job.replicaOf(pod); ok && or.w.belongs(pod) && attempt == o.Status.Attempt && pod.Annotations[truthDone] != "" &&
 			!or.dismissed[pod.UID] && r.Index < o.Job.Size(*o.Job.role(r.Role)) && d.Write != WriteLater {
 			or.succeeded[key(attempt, r)] = true
@@ -395,7 +399,7 @@ func (or *oracle) checkUntouched(pod *corev1.Pod) {
 	if seen.Elastic == nil || seen.Policy.Suspend || or.w.status.Finished() || attempt < or.w.status.Attempt || or.dismissed[pod.UID] {
 		return
 	}
-	fell := pod.Annotations[truthFailed] != "" || pod.DeletionTimestamp != nil || or.waitsInVain(pod)
+	fell := pod.Annotations[truthFailed] != "" || pod.DeletionTimestamp != nil || or.waitsInVain(pod) || or.leavesNode(pod)
 	if r.Index < or.asked(r.Role) && !fell {
 		or.fault("%s is well and wanted, and is deleted", pod.Name)
 	}
@@ -404,6 +408,11 @@ func (or *oracle) checkUntouched(pod *corev1.Pod) {
 // waitsInVain reports whether a pod has found no node for five minutes because it must not run on those that the job avoids.
 func (or *oracle) waitsInVain(pod *corev1.Pod) bool {
 	return pod.Annotations[AnnotationRequiresOtherNodes] != "" && pod.Spec.NodeName == "" && !or.w.now.Before(pod.CreationTimestamp.Add(5*time.Minute))
+}
+
+// leavesNode reports whether a pod is on a node that the job is to leave.
+func (or *oracle) leavesNode(pod *corev1.Pod) bool {
+	return or.w.leaving[pod.Spec.NodeName] && or.w.jobs[or.w.seenJob].LeavesNodes
 }
 
 // belongs reads the owner by itself: the oracle does not trust the rules.

@@ -84,6 +84,7 @@ func genJob(t *rapid.T) Job {
 		j.Owned = rapid.Bool().Draw(t, "owned")
 	}
 	j.AvoidNodes = rapid.SampledFrom([]AvoidNodes{AvoidPrefer, AvoidRequire, AvoidOff}).Draw(t, "avoidNodes")
+	j.LeavesNodes = rapid.Bool().Draw(t, "leavesNodes")
 	j.Policy.CleanPodPolicy = rapid.SampledFrom([]CleanPodPolicy{CleanNone, CleanRunning, CleanAll}).Draw(t, "cleanPodPolicy")
 	return j
 }
@@ -120,7 +121,7 @@ func (h *history) namesake() {
 func (h *history) step() {
 	actions := []string{
 		"reconcile", "reconcile", "reconcile", "reconcile", "rest", "start", "start", "start all", "start all", "exit", "exit", "exit", "again",
-		"evict", "exceed", "refuse", "refuse", "reboot", "shut down", "delete", "vanish", "vanish twice", "fail and recover", "fail and recover", "gone", "gone all", "node", "break node", "mend node", "tick", "tick", "suspend", "scale", "scale", "down and up", "autoscale", "bounds", "limit", "quota", "foreign leave", "crash",
+		"evict", "exceed", "refuse", "refuse", "reboot", "shut down", "delete", "vanish", "vanish twice", "fail and recover", "fail and recover", "gone", "gone all", "node", "break node", "cordon", "mend node", "tick", "tick", "suspend", "scale", "scale", "down and up", "autoscale", "bounds", "limit", "quota", "foreign leave", "crash",
 	}
 	switch action := rapid.SampledFrom(actions).Draw(h.T, "action"); action {
 	case "reconcile":
@@ -168,8 +169,11 @@ func (h *history) step() {
 		h.crash()
 	case "break node":
 		h.breakNode(rapid.SampledFrom([]string{"n1", "n2", "n3"}).Draw(h.T, "node"))
+	case "cordon":
+		h.cordon(rapid.SampledFrom([]string{"n1", "n2", "n3"}).Draw(h.T, "node"))
 	case "mend node":
 		clear(h.broken)
+		clear(h.leaving)
 	case "node":
 		h.loseNode(rapid.SampledFrom([]string{"n1", "n2", "n3"}).Draw(h.T, "node"))
 	case "foreign leave":
@@ -182,8 +186,16 @@ func (h *history) step() {
 func (h *history) startAll() {
 	for _, name := range slices.Sorted(maps.Keys(h.pods)) {
 		if pod := h.pods[name]; pod.Spec.NodeName == "" {
-			h.start(pod, "n"+strconv.Itoa(rapid.IntRange(1, 9).Draw(h.T, "node")))
+			h.place(pod, "n"+strconv.Itoa(rapid.IntRange(1, 9).Draw(h.T, "node")))
 		}
+	}
+}
+
+// place starts a pod on a node, also on one that is cordoned: the pod may tolerate that.
+func (h *history) place(pod *corev1.Pod, node string) {
+	h.start(pod, node)
+	if h.leaving[node] && h.job.LeavesNodes {
+		h.oracle.harm(pod, Disruption)
 	}
 }
 
@@ -254,7 +266,7 @@ func (h *history) toPod(action string) {
 	running := pod.Spec.NodeName != "" && h.main(pod).State.Running != nil && h.deadNodes[pod.Spec.NodeName] == ""
 	switch {
 	case action == "start" && pod.Spec.NodeName == "":
-		h.start(pod, rapid.SampledFrom([]string{"n1", "n2", "n3", "n4"}).Draw(h.T, "node"))
+		h.place(pod, rapid.SampledFrom([]string{"n1", "n2", "n3", "n4"}).Draw(h.T, "node"))
 	case action == "exit" && running:
 		h.exitPod(pod, rapid.SampledFrom([]int32{0, 0, 1, 137, 143}).Draw(h.T, "code"))
 	case action == "again" && h.main(pod).State.Waiting != nil && pod.DeletionTimestamp == nil && h.deadNodes[pod.Spec.NodeName] == "":
@@ -372,6 +384,16 @@ func (h *history) breakNode(node string) {
 	h.taint(node)
 }
 
+// cordon announces that a node will be drained. To a job that leaves such nodes this is a disruption of each pod there.
+func (h *history) cordon(node string) {
+	h.leaving[node] = true
+	for _, name := range slices.Sorted(maps.Keys(h.pods)) {
+		if pod := h.pods[name]; pod.Spec.NodeName == node && !isOver(pod) && h.job.LeavesNodes {
+			h.oracle.harm(pod, Disruption)
+		}
+	}
+}
+
 // taint is the control plane's deletion of the pods of a node that is not ready, five minutes later.
 func (h *history) taint(node string) {
 	h.now = h.now.Add(5 * time.Minute)
@@ -404,6 +426,7 @@ func (h *history) foreignLeave() {
 func (h *history) quiet() {
 	h.quota = -1
 	clear(h.broken)
+	h.edit(func(j *Job) { j.LeavesNodes = false }) // else the controller would never be at rest
 	h.foreignLeave()
 	for range 60 {
 		h.stopTerminating()

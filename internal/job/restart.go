@@ -40,6 +40,9 @@ func (p *pass) findIncidents() {
 			p.addIncident(r, vanished(p.Job, r.Replica), 0)
 		}
 	}
+	if len(p.incidents) == 0 { // what has failed by itself goes first
+		p.leaveNodes()
+	}
 	p.incidents, p.refusals = partition(p.incidents)
 	p.incidents = p.withoutUndecided(p.incidents)
 	if due := p.judgeAfter(); p.Now.Before(due) {
@@ -178,10 +181,14 @@ func (p *pass) restartFailed() {
 		return
 	}
 	p.chargeIncidents()
-	for _, i := range p.decisive() {
+	culprit := p.culprit()
+	blamed := p.decisive()
+	if culprit.Reason == reasonMaintenance {
+		blamed = p.incidents // each of these nodes is about to fail the job
+	}
+	for _, i := range blamed {
 		p.avoid(i.Failure)
 	}
-	culprit := p.culprit()
 	why := culprit.String() + p.nth(culprit)
 	if p.scope() == ScopeJob && culprit.newInPlace == 0 {
 		p.restartGang(culprit, why)

@@ -122,6 +122,8 @@ func (s *player) happens(words []string) error {
 		s.changed()
 	case "node":
 		s.nodeLost(args[0])
+	case "cordon":
+		s.leaving[args[0]] = true
 	default:
 		if err := s.toPods(verb, args); err != nil {
 			return err
@@ -263,9 +265,11 @@ func (s *player) after(duration string) error {
 	}
 	until := s.now.Add(length)
 	for !s.asleep {
-		d := Decide(s.observe(0))
-		if d.Asks() {
-			d = Decide(s.answer(s.observe(0), d.Ask))
+		o := s.observe(0)
+		d := Decide(o)
+		for d.Asks() {
+			o = s.answer(o, d.Ask)
+			d = Decide(o)
 		}
 		if d.RequeueAt.IsZero() || d.RequeueAt.After(until) || s.jobGone {
 			break

@@ -1,7 +1,6 @@
 package job
 
 import (
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,11 +22,8 @@ func (p *pass) forceDeleteStuck() {
 			continue
 		}
 		node := pod.Spec.NodeName
-		switch state, looked := p.Nodes[node]; {
+		switch state, looked := p.lookAt(node); {
 		case !looked:
-			if !slices.Contains(p.Ask.Nodes, node) {
-				p.Ask.Nodes = append(p.Ask.Nodes, node)
-			}
 		case state == NodeGone || state == NodeOutOfService || state == NodeUnreachable:
 			p.DeletePods = append(p.DeletePods, Deletion{Pod: pod, Force: true, NodeState: state, Why: "its node " + node + " is " + string(state)})
 		default:

@@ -41,6 +41,7 @@ type world struct {
 	invalid   string
 	deadNodes map[string]NodeState // kubelets that run nothing any more
 	broken    map[string]bool      // nodes whose kubelets report, but can stop nothing
+	leaving   map[string]bool      // nodes that are cordoned
 	behind    bool                 // new processes may begin with an old list of pods
 
 	// What the controller holds. A new process starts with neither.
@@ -48,6 +49,7 @@ type world struct {
 	seenJob   int
 	fresh     bool
 	rejection *Rejection
+	looked    time.Time // when it last looked at nodes
 
 	// watch is called with everything the controller does; the properties listen there.
 	watch listener
@@ -73,7 +75,7 @@ type chaos struct {
 var epoch = time.Date(2026, 11, 15, 8, 0, 0, 0, time.UTC)
 
 func newWorld(j Job) *world {
-	w := &world{now: epoch, job: j, pods: map[string]*corev1.Pod{}, children: map[string]Child{}, quota: -1, deadNodes: map[string]NodeState{}, broken: map[string]bool{}}
+	w := &world{now: epoch, job: j, pods: map[string]*corev1.Pod{}, children: map[string]Child{}, quota: -1, deadNodes: map[string]NodeState{}, broken: map[string]bool{}, leaving: map[string]bool{}}
 	w.jobs, w.statuses = []Job{j}, []Status{{}}
 	w.changed()
 	return w
@@ -110,7 +112,7 @@ func (w *world) observe(lag int) Observed {
 		status = w.status
 	}
 	return Observed{
-		Now: w.now, Job: j, Status: status.clone(), Fresh: w.fresh, Pods: sorted(w.history[at]), Children: w.observedChildren(j), Rejection: w.rejection,
+		Now: w.now, Job: j, Status: status.clone(), Fresh: w.fresh, Pods: sorted(w.history[at]), Children: w.observedChildren(j), Rejection: w.rejection, NodesLooked: w.looked,
 	}
 }
 
@@ -200,7 +202,10 @@ func (w *world) answer(o Observed, ask Ask) Observed {
 		o.Nodes = map[string]NodeState{}
 	}
 	for _, node := range ask.Nodes {
-		o.Nodes[node] = NodeAlive
+		o.Nodes[node], w.looked = NodeAlive, w.now
+		if w.leaving[node] {
+			o.Nodes[node] = NodeLeaving
+		}
 		if state := w.deadNodes[node]; state != "" {
 			o.Nodes[node] = state
 		}
@@ -211,7 +216,7 @@ func (w *world) answer(o Observed, ask Ask) Observed {
 // crash is the end of the controller process. The next one lists everything afresh, unless its list came from an API
 // server that is behind the one its predecessor spoke to.
 func (w *world) crash() {
-	w.rejection, w.seen, w.seenJob, w.fresh = nil, len(w.history)-1, w.version, false
+	w.rejection, w.seen, w.seenJob, w.fresh, w.looked = nil, len(w.history)-1, w.version, false, time.Time{}
 	if w.behind {
 		w.seen, w.seenJob = 0, 0
 	}

@@ -22,6 +22,7 @@ var ourAnnotations = []struct {
 	{kubeflowv1.AnnotationRestartPolicy, oneOf(restartPolicies...), strings.Join(restartPolicies, ", ")},
 	{kubeflowv1.AnnotationRestartScope, oneOf("Job", "Replica"), "Job, Replica"},
 	{kubeflowv1.AnnotationAvoidNodes, oneOf("Prefer", "Require", "Off"), "Prefer, Require, Off"},
+	{kubeflowv1.AnnotationOnNodeMaintenance, oneOf("Move", "Stay"), "Move, Stay"},
 	{kubeflowv1.AnnotationMaxDisruptions, isNumber, "a number from 0"},
 	{kubeflowv1.AnnotationTTL, isNumber, "a number from 0"},
 	{kubeflowv1.AnnotationFinishWithin, isDuration, "a duration such as 90s or 5m"},

@@ -38,6 +38,7 @@ func SetFromAnnotations(j *job.Job, annotations map[string]string) {
 	if mode := job.AvoidNodes(annotations[kubeflowv1.AnnotationAvoidNodes]); mode == job.AvoidOff || mode == job.AvoidRequire {
 		j.AvoidNodes = mode
 	}
+	j.LeavesNodes = annotations[kubeflowv1.AnnotationOnNodeMaintenance] == "Move"
 	j.Policy.FinishWithin = finishWithin
 	if d, err := time.ParseDuration(annotations[kubeflowv1.AnnotationFinishWithin]); err == nil && d >= 0 {
 		j.Policy.FinishWithin = d

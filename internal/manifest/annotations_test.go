@@ -32,6 +32,8 @@ func TestWhatAnnotationsSay(t *testing.T) {
 }
 
 func TestPoliciesInAnnotations(t *testing.T) {
+	leaving := policies(30*time.Second, nil, job.AvoidPrefer)
+	leaving.LeavesNodes = true
 	for _, row := range []struct {
 		sentence string
 		written  map[string]string
@@ -41,6 +43,8 @@ func TestPoliciesInAnnotations(t *testing.T) {
 		{"each as written", map[string]string{
 			kubeflowv1.AnnotationFinishWithin: "5m", kubeflowv1.AnnotationMaxDisruptions: "3", kubeflowv1.AnnotationAvoidNodes: "Off",
 		}, policies(5*time.Minute, new(int32(3)), job.AvoidOff)},
+		{"a job that leaves nodes", map[string]string{kubeflowv1.AnnotationOnNodeMaintenance: "Move"}, leaving},
+		{"a job that stays", map[string]string{kubeflowv1.AnnotationOnNodeMaintenance: "Stay"}, policies(30*time.Second, nil, job.AvoidPrefer)},
 		{"what has no meaning has no effect", map[string]string{
 			kubeflowv1.AnnotationFinishWithin: "-1s", kubeflowv1.AnnotationMaxDisruptions: "many", kubeflowv1.AnnotationAvoidNodes: "Maybe",
 		}, policies(30*time.Second, nil, job.AvoidPrefer)},

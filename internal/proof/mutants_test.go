@@ -186,6 +186,10 @@ var mutants = []mutant{
 		"		case state == NodeGone || state == NodeOutOfService || state == NodeUnreachable:", "		case state != NodeUnknown:", "job TestInvariants", "",
 	},
 	{
+		"a job leaves the same node again and again", "job/on_node_maintenance.go",
+		" || p.avoids(r.pod.Spec.NodeName) {", " {", "job TestWhenAJobLeavesANodeThatIsCordoned", "",
+	},
+	{
 		"the clean-up of a finished job is tried once", "job/decide.go",
 		"		p.progress()\n		p.clean()\n	case o.Job.Policy.Suspend:", "		p.progress()\n	case o.Job.Policy.Suspend:", "job TestInvariants", "",
 	},

@@ -18,6 +18,9 @@ const (
 	// AnnotationAvoidNodes on a job says how pods are kept from nodes that failed it: Prefer (other nodes; the default),
 	// Require (other nodes, while few are avoided and the pods find a node within five minutes) or Off.
 	AnnotationAvoidNodes = "trainyard.dev/avoid-nodes"
+	// AnnotationOnNodeMaintenance on a job says what to do when one of its nodes is about to be drained or maintained: Move (restart
+	// elsewhere now, before its pods are stopped there) or Stay (the default). Move needs avoid-nodes other than Off.
+	AnnotationOnNodeMaintenance = "trainyard.dev/on-node-maintenance"
 )
 
 // Controllers that runPolicy.managedBy may name.
