@@ -49,7 +49,7 @@ func findGPUs(ctx context.Context, timeout time.Duration) (gpus []string, note s
 	return nil, fmt.Sprintf("pods get no GPUs: nvidia-smi has not answered for %s", timeout)
 }
 
-// gpuManager is kubelet's view of the machine's devices. It counts GPUs as node capacity and gives each container
+// gpuManager is kubelet's view of the machine's devices. It counts GPUs and the disk as node capacity and gives each container
 // GPUs of its own through CUDA_VISIBLE_DEVICES. Limits of CPU and memory are the runtime's work.
 type gpuManager struct {
 	cm.ContainerManager
@@ -71,6 +71,9 @@ func newGPUManager(gpus []string, disk uint64) *gpuManager {
 	return &gpuManager{ContainerManager: cm.NewStubContainerManager(), gpus: gpus, disk: disk, given: map[gpuHolder][]string{}}
 }
 
+// GetPodCgroupRoot is the group that kubelet measures as that of all pods. They have none of their own, so it is the whole machine's.
+func (g *gpuManager) GetPodCgroupRoot() string { return wholeMachine }
+
 // Start keeps the way to ask which pods still hold their GPUs.
 func (g *gpuManager) Start(ctx context.Context, node *corev1.Node, active cm.ActivePodsFunc, getNode cm.GetNodeFunc, sources config.SourcesReady, pods status.PodStatusProvider, runtime cri.RuntimeService, localStorage bool) error {
 	g.mu.Lock()
@@ -79,7 +82,7 @@ func (g *gpuManager) Start(ctx context.Context, node *corev1.Node, active cm.Act
 	return g.ContainerManager.Start(ctx, node, active, getNode, sources, pods, runtime, localStorage)
 }
 
-// GetCapacity is the disk of which pods may request a part. How much of it they use is not limited: the disk is a person's.
+// GetCapacity is the disk of which pods may request a part.
 func (g *gpuManager) GetCapacity(klog.Logger, bool) corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceEphemeralStorage: *resource.NewQuantity(int64(g.disk), resource.BinarySI)}
 }

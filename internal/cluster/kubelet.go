@@ -69,6 +69,9 @@ const (
 	clusterDomain = "cluster.local"
 	maxPods       = 1000
 	logSize       = 50 << 20 // of a container's log, of which kubelet keeps five
+	// diskUsePeriod is how often kubelet counts what is in the volumes of each pod: after this time, or up to twice as long. It reads
+	// every directory of an emptyDir for that. Kubernetes' own default, a minute, lets a person wait for the effect of a limit.
+	diskUsePeriod = 20 * time.Second
 )
 
 // start runs kubelet until ctx ends.
@@ -166,7 +169,8 @@ func (n *node) config() (*kubeletconfig.KubeletConfiguration, error) {
 	c.NodeStatusReportFrequency.Duration = time.Minute
 	c.CgroupsPerQOS = false
 	c.EnforceNodeAllocatable = nil
-	c.LocalStorageCapacityIsolation = false
+	c.LocalStorageCapacityIsolation = true // a pod is evicted for its own limit on disk space
+	c.VolumeStatsAggPeriod.Duration = diskUsePeriod
 	c.MakeIPTablesUtilChains = false
 	c.FailSwapOn = false
 	c.FailCgroupV1 = false

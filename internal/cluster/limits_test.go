@@ -2,6 +2,7 @@ package cluster_test
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -82,6 +83,35 @@ print(time.process_time() / (time.monotonic() - begin))
 	w.Run(t, "is the kernel's to enforce, which counts", func(t *testing.T, w *local.World) {
 		w.UntilPhase("throttled", corev1.PodSucceeded)
 	})
+}
+
+// A pod that exceeds its own limit on disk space is evicted. That it is not a disruption shows by a condition that is missing.
+func TestDiskLimit(t *testing.T) {
+	t.Parallel()
+	w := local.New(t)
+	fill := func(name string, mebibytes int) *corev1.Pod {
+		return withScratch(local.Pod(name, fmt.Sprintf("dd if=/dev/zero of=/scratch/fill bs=1M count=%d 2>/dev/null; sleep 1000", mebibytes)))
+	}
+	limitVolume := func(pod *corev1.Pod) *corev1.Pod {
+		pod.Spec.Volumes[0].EmptyDir.SizeLimit = ptr.To(quantity("2Mi"))
+		return pod
+	}
+	total := fill("total", 4)
+	total.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceEphemeralStorage: quantity("2Mi")}
+	w.Create(limitVolume(fill("modest", 1)), limitVolume(fill("volume", 4)), total)
+	for pod, want := range map[string]string{
+		"volume": `Usage of EmptyDir volume "scratch" exceeds the limit "2Mi"`,
+		"total":  "Pod ephemeral local storage usage exceeds the total limit of containers 2Mi",
+	} {
+		w.Run(t, "of a pod is enforced: "+pod, func(t *testing.T, w *local.World) {
+			status := w.UntilPhase(pod, corev1.PodFailed).Status
+			disruption := slices.ContainsFunc(status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.DisruptionTarget })
+			if status.Reason != "Evicted" || !strings.Contains(status.Message, want) || disruption {
+				t.Errorf("it ended as %+v", status)
+			}
+		})
+	}
+	w.Run(t, "lets the others be", func(_ *testing.T, w *local.World) { w.UntilPhase("modest", corev1.PodRunning) })
 }
 
 // busy is a Python script that uses a CPU and writes how much it got of it, in the last five seconds, to /scratch/rate.

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"time"
 
 	info "github.com/google/cadvisor/lib/model"
 	"golang.org/x/sys/unix"
@@ -54,9 +55,23 @@ func (m machine) VersionInfo() (*info.VersionInfo, error) {
 	return &info.VersionInfo{KernelVersion: firstLine("/proc/sys/kernel/osrelease"), ContainerOsVersion: osName()}, nil
 }
 
-// ContainerInfoV2 has nothing: containers are measured by the runtime.
-func (m machine) ContainerInfoV2(string, info.RequestOptions) (map[string]info.ContainerInfo, error) {
-	return map[string]info.ContainerInfo{}, nil
+// wholeMachine is the name of the control group that all processes are in.
+const wholeMachine = "/"
+
+// ContainerInfoV2 has what the whole machine uses, without which kubelet evicts nothing. Containers are measured by the runtime.
+func (m machine) ContainerInfoV2(name string, _ info.RequestOptions) (map[string]info.ContainerInfo, error) {
+	if name != wholeMachine {
+		return map[string]info.ContainerInfo{}, nil
+	}
+	cpu, used := machineUse()
+	memory, _ := meminfo()
+	return map[string]info.ContainerInfo{wholeMachine: {
+		ContainerReference: info.ContainerReference{Name: wholeMachine},
+		Spec:               info.ContainerSpec{HasCpu: true, HasMemory: true, Memory: info.MemorySpec{Limit: memory}},
+		Stats: []*info.ContainerStats{{
+			Timestamp: time.Now(), Cpu: &info.CpuStats{Usage: info.CpuUsage{Total: cpu}}, Memory: &info.MemoryStats{Usage: used, WorkingSet: used},
+		}},
+	}}, nil
 }
 
 // GetRequestedContainersInfo has nothing: containers are measured by the runtime.

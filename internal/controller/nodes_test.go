@@ -104,6 +104,9 @@ func (j *leased) quickFaults() []fault {
 func (j *leased) slowFaults() []fault {
 	restore := func(node string) { j.askNode(node, cluster.NodeRestore) }
 	return []fault{
+		{what: "disk limit exceeded", fail: func(string) {
+			j.Kubectl("exec", "demo-master-0", "--", "dd", "if=/dev/zero", "of=/scratch/fill", "bs=1M", "count=4")
+		}, charged: true},
 		{what: "not ready", fail: func(node string) { j.askNode(node, cluster.NodeBreak) }, mend: restore},
 		{what: "frozen", fail: func(node string) { j.askNode(node, cluster.NodeFreeze) }, mend: restore},
 		{what: "killed", fail: func(node string) { j.askNode(node, cluster.NodeKill) }},
@@ -153,6 +156,10 @@ func (w *world) submitLeased() *leased {
 		}
 		pod.Containers[0].Resources.Limits = corev1.ResourceList{device: resource.MustParse("1")}
 		pod.Containers[0].Env = []corev1.EnvVar{{Name: "FOLDER", Value: folder}, {Name: "OMP_NUM_THREADS", Value: "1"}}
+		pod.Volumes = []corev1.Volume{{Name: "scratch", VolumeSource: corev1.VolumeSource{
+			EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: resource.NewQuantity(1<<20, resource.BinarySI)},
+		}}}
+		pod.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "scratch", MountPath: "/scratch"}}
 	}
 	return &leased{w.submit(job), folder}
 }
