@@ -1,16 +1,13 @@
 package cli
 
 import (
-	"cmp"
+	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trainyard/trainyard/internal/manifest"
 	"github.com/trainyard/trainyard/internal/yard"
 )
 
@@ -44,18 +41,12 @@ func scale(cmd *cobra.Command, t *target, name, role, number string) error {
 	if err != nil {
 		return err
 	}
-	if err := checkEditable(j, "scale"); err != nil {
-		return err
-	}
-	was := j.Object.DeepCopyObject().(client.Object)
-	if err := resize(j, role, int32(n)); err != nil {
-		return err
-	}
-	err = y.Patch(cmd.Context(), j.Object, client.MergeFrom(was))
+	var bad yard.BadInput
+	err = y.Scale(cmd.Context(), j, role, int32(n))
 	switch {
 	case apierrors.IsInvalid(err) && n == 0:
 		return usageError{fmt.Errorf("%s needs at least one replica: use 1 or more, or %s to stop its pods", j.Job.Name, hint(y, j, "suspend"))}
-	case apierrors.IsInvalid(err):
+	case apierrors.IsInvalid(err), errors.As(err, &bad):
 		return usageError{err}
 	case err != nil:
 		return t.explain(err)
@@ -63,27 +54,4 @@ func scale(cmd *cobra.Command, t *target, name, role, number string) error {
 	out := &printer{Writer: cmd.OutOrStdout()}
 	out.printf("%s is scaled to %d.\n", j.Job.Name, n)
 	return out.err
-}
-
-// resize sets the number of replicas of a role.
-func resize(j *yard.Job, role string, n int32) error {
-	name, ok := j.Kind.Resize(j.Object, role, n)
-	if !ok {
-		return usageError{fmt.Errorf("%s has no role %s to scale: %s", j.Job.Name, cmp.Or(role, "worker"), scalable(j))}
-	}
-	if e := j.Job.Elastic; e != nil && strings.EqualFold(name, e.Role) && (n < e.Min || n > e.Max) {
-		return usageError{fmt.Errorf("%s can have %d to %d replicas of %s", j.Job.Name, e.Min, e.Max, e.Role)}
-	}
-	return nil
-}
-
-// scalable lists the roles that can be scaled.
-func scalable(j *yard.Job) string {
-	var names []string
-	for _, r := range j.Job.Roles {
-		if _, ok := j.Kind.Resize(j.Object.DeepCopyObject().(manifest.Object), r.Name, r.Replicas); ok {
-			names = append(names, strings.ToLower(r.Name))
-		}
-	}
-	return "it has " + strings.Join(names, ", ")
 }

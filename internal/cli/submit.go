@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -112,8 +111,12 @@ func (r *running) submit(ctx context.Context, y *yard.Yard, kind kinds.Adapter, 
 	}
 	submitted, err := createJob(ctx, y, kind, job)
 	if apierrors.IsAlreadyExists(err) {
-		if err := deleteFinished(ctx, y, kind, job.GetName()); err != nil {
-			return nil, err
+		old, removeErr := y.RemoveFinished(ctx, kind, job.GetName())
+		if errors.Is(removeErr, yard.ErrNotFinished) {
+			return nil, fmt.Errorf("%w: follow it with %s, or delete it with %s", removeErr, hint(y, old, "attach"), hint(y, old, "delete"))
+		}
+		if removeErr != nil {
+			return nil, removeErr
 		}
 		if r.screen != nil && r.output != "json" {
 			r.screen.say("» the finished job %s was deleted first.", job.GetName())
@@ -155,26 +158,6 @@ func createJob(ctx context.Context, y *yard.Yard, kind kinds.Adapter, job *unstr
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(requestTimeout, cancel) })()
 	return y.Submit(longer, kind, job.DeepCopy())
-}
-
-// deleteFinished deletes a finished job, and waits until it is gone.
-func deleteFinished(ctx context.Context, y *yard.Yard, kind kinds.Adapter, name string) error {
-	old, err := y.Find(ctx, strings.ToLower(kind.Name())+"/"+name)
-	if errors.Is(err, yard.ErrNotFound) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if !old.Status.Finished() && !old.Job.Deleting {
-		return fmt.Errorf("job %s exists and is not finished: follow it with %s, or delete it with %s", name, hint(y, old, "attach"), hint(y, old, "delete"))
-	}
-	if err := y.Remove(ctx, old); err != nil {
-		return err
-	}
-	limited, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	return y.AwaitGone(limited, old, func(bool) {})
 }
 
 // usageIfInvalid makes it a usage error that the API server does not accept a manifest.

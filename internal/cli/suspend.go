@@ -1,13 +1,6 @@
 package cli
 
-import (
-	"fmt"
-
-	"github.com/spf13/cobra"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/trainyard/trainyard/internal/yard"
-)
+import "github.com/spf13/cobra"
 
 func suspendCommand() *cobra.Command {
 	return suspendOrResume("suspend", "suspended", "suspended already", "Stop a job's pods and keep the job", true)
@@ -28,18 +21,13 @@ func suspendOrResume(verb, done, before, short string, suspend bool) *cobra.Comm
 			if err != nil {
 				return err
 			}
-			if err := checkEditable(j, verb); err != nil {
-				return err
+			changed, err := y.Suspend(cmd.Context(), j, suspend)
+			if err != nil {
+				return t.explain(err)
 			}
 			out := &printer{Writer: cmd.OutOrStdout()}
-			if j.Job.Policy.Suspend == suspend {
-				out.printf("%s is %s.\n", j.Job.Name, before)
-				return out.err
-			}
-			was := j.Object.DeepCopyObject().(client.Object)
-			j.Kind.Suspend(j.Object, suspend)
-			if err := y.Patch(cmd.Context(), j.Object, client.MergeFrom(was)); err != nil {
-				return t.explain(err)
+			if !changed {
+				done = before
 			}
 			out.printf("%s is %s.\n", j.Job.Name, done)
 			return out.err
@@ -47,15 +35,4 @@ func suspendOrResume(verb, done, before, short string, suspend bool) *cobra.Comm
 	}
 	addTarget(cmd, &t)
 	return cmd
-}
-
-// checkEditable refuses to edit a job that has ended or is being deleted.
-func checkEditable(j *yard.Job, verb string) error {
-	switch {
-	case j.Job.Deleting:
-		return fmt.Errorf("job %s is being deleted: there is nothing to %s", j.Job.Name, verb)
-	case j.Status.Finished():
-		return fmt.Errorf("job %s has ended: there is nothing to %s", j.Job.Name, verb)
-	}
-	return nil
 }

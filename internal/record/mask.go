@@ -1,6 +1,7 @@
 package record
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -76,4 +77,27 @@ func maskList(list []any) {
 			variable["value"] = masked
 		}
 	}
+}
+
+// MaskedVariable is the first variable in the environments of an object whose value Mask has replaced.
+func MaskedVariable(node any) (name string, ok bool) {
+	switch n := node.(type) {
+	case []any:
+		for _, child := range n {
+			if name, ok = MaskedVariable(child); ok {
+				return name, true
+			}
+		}
+	case map[string]any:
+		if n["value"] == masked {
+			name, ok = n["name"].(string)
+			return name, ok
+		}
+		for _, key := range slices.Sorted(maps.Keys(n)) {
+			if name, ok = MaskedVariable(n[key]); ok {
+				return name, true
+			}
+		}
+	}
+	return "", false
 }
