@@ -52,8 +52,8 @@ func (d *dashboard) run(cmd *cobra.Command) error {
 		return usageError{fmt.Errorf("opening a port for the dashboard: %w; name another with --port", err)}
 	}
 	address := listener.Addr().(*net.TCPAddr)
-	y := &yard.Yard{Past: record.Of(dir), Stopped: true}
-	server := ui.New(y, func() bool { return clusterRuns(dir) }, address.Port)
+	open := func() (*yard.Yard, error) { return (&target{dataDir: dir}).open() }
+	server := ui.New(record.Of(dir), ui.Cluster{Running: func() bool { return clusterRuns(dir) }, Open: open}, address.Port)
 	ctx, stop := untilInterrupted(cmd.Context())
 	defer stop()
 	serving := &http.Server{Handler: server.Handler(), ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}

@@ -22,7 +22,7 @@ import (
 // jobs answers questions about recorded jobs.
 type jobs struct {
 	yard    *yard.Yard
-	running func() bool
+	cluster Cluster
 }
 
 // pageSize is how many jobs or lines one answer has at most.
@@ -36,7 +36,7 @@ type row struct {
 }
 
 func (j *jobs) row(s record.Summary) row {
-	running := j.running()
+	running := j.cluster.Running()
 	d, _ := s.Duration(running, time.Now())
 	return row{s, s.Outcome(running), d.Seconds()}
 }
@@ -51,7 +51,7 @@ func (j *jobs) list(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	q, state := strings.ToLower(query.Get("q")), query.Get("state")
 	from, limit := number(query.Get("from"), 0), min(number(query.Get("limit"), pageSize), pageSize)
-	running, rows, total := j.running(), []row{}, int64(0)
+	running, rows, total := j.cluster.Running(), []row{}, int64(0)
 	states := map[string]int{}
 	for _, s := range all {
 		text := strings.ToLower(s.Namespace + "/" + s.Name + " " + s.Kind + " " + string(s.UID))
@@ -78,8 +78,7 @@ func (j *jobs) find(w http.ResponseWriter, r *http.Request) (*yard.Job, bool) {
 		fail(w, err)
 		return nil, false
 	}
-	uid := types.UID(r.PathValue("uid"))
-	at := slices.IndexFunc(all, func(s record.Summary) bool { return s.UID == uid })
+	at := indexOf(all, types.UID(r.PathValue("uid")))
 	if at < 0 {
 		http.Error(w, "There is no record of this job.", http.StatusNotFound)
 		return nil, false
@@ -94,6 +93,10 @@ func (j *jobs) find(w http.ResponseWriter, r *http.Request) (*yard.Job, bool) {
 		return nil, false
 	}
 	return found, true
+}
+
+func indexOf(all []record.Summary, uid types.UID) int {
+	return slices.IndexFunc(all, func(s record.Summary) bool { return s.UID == uid })
 }
 
 // replica is a pod in the timeline.
@@ -141,7 +144,7 @@ func (j *jobs) show(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
-	manifest, err := manifestOf(found.Recorded.Object)
+	manifest, err := manifestOf(found)
 	if err != nil {
 		fail(w, err)
 		return
@@ -156,24 +159,18 @@ func (j *jobs) show(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
+	actions, roles := j.choices(found, found.Recorded.Summary)
 	answer(w, map[string]any{
 		"job": j.row(found.Recorded.Summary), "why": s.Why(), "ready": found.Status.Ready, "retryLimit": found.Job.Policy.BackoffLimit, "failure": found.Status.LastFailure,
 		"attempts": found.Recorded.Attempts, "replicas": replicas(found), "events": events, "logs": logNames(found, logs), "manifest": manifest,
-		"updated": found.Recorded.Updated, "running": j.running(),
+		"updated": found.Recorded.Updated, "running": j.cluster.Running(), "actions": actions, "roles": roles,
 	})
 }
 
-// manifestOf is a job as a person would write it: without what the API server added.
-func manifestOf(object json.RawMessage) (string, error) {
-	var content map[string]any
-	if err := json.Unmarshal(object, &content); err != nil {
+func manifestOf(found *yard.Job) (string, error) {
+	content, err := found.Written()
+	if err != nil {
 		return "", err
-	}
-	delete(content, "status")
-	if metadata, ok := content["metadata"].(map[string]any); ok {
-		for _, key := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "deletionTimestamp", "deletionGracePeriodSeconds"} {
-			delete(metadata, key)
-		}
 	}
 	text, err := yaml.Marshal(content)
 	return string(text), err

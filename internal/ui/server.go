@@ -3,7 +3,8 @@
 //
 // It listens on 127.0.0.1, but so that no other person and no web page can read it, it takes only requests for its own name (a page of
 // another site could otherwise reach it by a name that leads to 127.0.0.1), and only with the cookie that the link from the terminal sets.
-// Routes that the table in routes does not have do not exist.
+// Routes that the table in routes does not have do not exist. Requests that change something also need the dashboard's own page as their
+// origin. They reach the cluster with the rights of the person.
 package ui
 
 import (
@@ -14,6 +15,7 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/trainyard/trainyard/internal/record"
 	"github.com/trainyard/trainyard/internal/yard"
 )
 
@@ -35,10 +37,17 @@ type Server struct {
 	link, session string
 }
 
-// New makes a server for a port of 127.0.0.1. The jobs are those of a yard that has a record; running reports whether its cluster runs.
-func New(y *yard.Yard, running func() bool, port int) *Server {
+// Cluster is the cluster of the recorded jobs, which may run or not.
+type Cluster struct {
+	Running func() bool
+	// Open connects to the cluster with the rights of the person.
+	Open func() (*yard.Yard, error)
+}
+
+// New makes a server for a port of 127.0.0.1. The jobs are those of a record.
+func New(past *record.Store, cluster Cluster, port int) *Server {
 	return &Server{
-		jobs: &jobs{yard: y, running: running}, link: rand.Text(), session: rand.Text(),
+		jobs: &jobs{yard: &yard.Yard{Past: past, Stopped: true}, cluster: cluster}, link: rand.Text(), session: rand.Text(),
 		hosts: map[string]bool{fmt.Sprintf("127.0.0.1:%d", port): true, fmt.Sprintf("localhost:%d", port): true},
 	}
 }
@@ -63,6 +72,11 @@ func (s *Server) routes() map[string]http.HandlerFunc {
 		"GET /api/v1/jobs/{uid}/search":    s.jobs.search,
 		"GET /api/v1/jobs/{uid}/whole-log": s.jobs.wholeLog,
 		"GET /api/v1/stream":               s.jobs.stream,
+		"POST /api/v1/jobs/{uid}/suspend":  s.jobs.act(suspend(true)),
+		"POST /api/v1/jobs/{uid}/resume":   s.jobs.act(suspend(false)),
+		"POST /api/v1/jobs/{uid}/scale":    s.jobs.act(scale),
+		"POST /api/v1/jobs/{uid}/delete":   s.jobs.act(remove),
+		"POST /api/v1/jobs/{uid}/again":    s.jobs.act(s.jobs.again),
 	}
 }
 
@@ -72,7 +86,7 @@ func (s *Server) Handler() http.Handler {
 	for pattern, handler := range s.routes() {
 		mux.HandleFunc(pattern, handler)
 	}
-	return http.NewCrossOriginProtection().Handler(s.guard(mux))
+	return s.guard(http.NewCrossOriginProtection().Handler(mux))
 }
 
 // guard lets only requests pass that are for this server and come from the person's browser.

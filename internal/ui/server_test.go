@@ -7,8 +7,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -26,6 +29,8 @@ type site struct {
 	server *Server
 	store  *record.Store
 	port   int
+	// stopped says that the cluster does not run.
+	stopped atomic.Bool
 }
 
 func newSite(t *testing.T) *site {
@@ -34,7 +39,8 @@ func newSite(t *testing.T) *site {
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.server.Handler().ServeHTTP(w, r) }))
 	_, port, _ := strings.Cut(s.Listener.Addr().String(), ":")
 	s.port, _ = strconv.Atoi(port)
-	s.server = New(&yard.Yard{Past: s.store, Stopped: true}, func() bool { return true }, s.port)
+	refused := func() (*yard.Yard, error) { return nil, syscall.ECONNREFUSED }
+	s.server = New(s.store, Cluster{Running: func() bool { return !s.stopped.Load() }, Open: refused}, s.port)
 	s.Start()
 	t.Cleanup(s.CloseClientConnections)
 	t.Cleanup(s.Close)
@@ -120,24 +126,35 @@ func TestOnlyThePersonGetsAnAnswer(t *testing.T) {
 	s.write(t, "j1", 0, "p1", "hello")
 	own := s.enter(t)
 	log := url.QueryEscape("0/worker-0/pytorch.0.p1")
-	values := strings.NewReplacer("{$}", "", "{uid}/log", "j1/log?log="+log, "{uid}/search", "j1/search?q=h&log="+log, "{uid}/whole-log", "j1/whole-log?log="+log, "{uid}", "j1", "{tab}", "logs", "{name}", "app.js")
+	values := strings.NewReplacer("{$}", "", "{uid}/log", "j1/log?log="+log, "{uid}/search", "j1/search?q=h&log="+log, "{uid}/whole-log", "j1/whole-log?log="+log, "{uid}/scale", "j1/scale?replicas=2", "{uid}", "j1", "{tab}", "logs", "{name}", "app.js")
 	for pattern := range s.server.routes() {
 		method, path, _ := strings.Cut(pattern, " ")
 		path = values.Replace(path)
 		for _, row := range []struct {
 			who    string
 			change func(*http.Request)
-			want   int
+			// reads and changes are what requests get that read or change something.
+			reads, changes int
 		}{
-			{"the person", func(r *http.Request) { r.AddCookie(own) }, http.StatusOK},
-			{"nobody", func(*http.Request) {}, http.StatusUnauthorized},
-			{"a wrong cookie", func(r *http.Request) { r.AddCookie(&http.Cookie{Name: cookie, Value: "guess"}) }, http.StatusUnauthorized},
-			{"a page of another name", func(r *http.Request) { r.AddCookie(own); r.Host = "evil.example:" + strconv.Itoa(s.port) }, http.StatusMisdirectedRequest},
-			{"another port", func(r *http.Request) { r.AddCookie(own); r.Host = "127.0.0.1:1" }, http.StatusMisdirectedRequest},
+			{"the person", func(r *http.Request) { r.AddCookie(own) }, http.StatusOK, http.StatusServiceUnavailable}, // the cluster does not answer
+			{"nobody", func(*http.Request) {}, http.StatusUnauthorized, http.StatusUnauthorized},
+			{"a wrong cookie", func(r *http.Request) { r.AddCookie(&http.Cookie{Name: cookie, Value: "guess"}) }, http.StatusUnauthorized, http.StatusUnauthorized},
+			{"a page of another name", func(r *http.Request) { r.AddCookie(own); r.Host = "evil.example:" + strconv.Itoa(s.port) }, http.StatusMisdirectedRequest, http.StatusMisdirectedRequest},
+			{"another port", func(r *http.Request) { r.AddCookie(own); r.Host = "127.0.0.1:1" }, http.StatusMisdirectedRequest, http.StatusMisdirectedRequest},
+			// A browser does not send the cookie from there. If it did, the page could not read the answer, and nothing would change.
+			{"a page of another origin", func(r *http.Request) { r.AddCookie(own); r.Header.Set("Origin", "http://evil.example") }, http.StatusOK, http.StatusForbidden},
+			{"a page of another port", func(r *http.Request) { r.AddCookie(own); r.Header.Set("Sec-Fetch-Site", "same-site") }, http.StatusOK, http.StatusForbidden},
 		} {
 			code, body, header := s.ask(t, method, path, row.change)
-			if code != row.want {
-				t.Errorf("%s gets %d from %s %s, want %d: %s", row.who, code, method, path, row.want, body)
+			want := row.reads
+			if method != http.MethodGet {
+				want = row.changes
+			}
+			if code != want {
+				t.Errorf("%s gets %d from %s %s, want %d: %s", row.who, code, method, path, want, body)
+			}
+			if allowed := header.Get("Access-Control-Allow-Origin"); allowed != "" {
+				t.Errorf("%s %s lets %s read it", method, path, allowed)
 			}
 			if csp := header.Get("Content-Security-Policy"); !strings.HasPrefix(csp, "default-src 'none'; script-src 'self'") || header.Get("X-Content-Type-Options") != "nosniff" {
 				t.Errorf("%s %s has the headers %v", method, path, header)
@@ -153,7 +170,7 @@ func TestOnlyThePersonGetsAnAnswer(t *testing.T) {
 		{"other paths do not exist", http.MethodGet, "/api/v1/secrets", func(*http.Request) {}, http.StatusNotFound},
 		{"no file is served but the assets", http.MethodGet, "/assets/..%2fserver.go", func(*http.Request) {}, http.StatusBadRequest},
 		{"other methods do not exist", http.MethodDelete, "/api/v1/jobs/j1", func(*http.Request) {}, http.StatusMethodNotAllowed},
-		{"a page of another origin changes nothing", http.MethodPost, "/api/v1/jobs", func(r *http.Request) { r.Header.Set("Origin", "http://evil.example") }, http.StatusForbidden},
+		{"a link changes nothing", http.MethodGet, "/api/v1/jobs/j1/suspend", func(*http.Request) {}, http.StatusMethodNotAllowed},
 		{"a job that is not recorded", http.MethodGet, "/api/v1/jobs/none", func(*http.Request) {}, http.StatusNotFound},
 		{"a log that is not recorded", http.MethodGet, "/api/v1/jobs/j1/log?log=..%2f..%2frecord.json", func(*http.Request) {}, http.StatusNotFound},
 		{"a wrong regular expression", http.MethodGet, "/api/v1/jobs/j1/search?regex=1&q=(&log=" + log, func(*http.Request) {}, http.StatusBadRequest},
@@ -202,6 +219,43 @@ func TestALongLogIsSearched(t *testing.T) {
 		_, body, _ := s.ask(t, http.MethodGet, "/api/v1/jobs/j1/search?"+query+"&log="+url.QueryEscape("0/worker-0/pytorch.0.p1"), func(r *http.Request) { r.AddCookie(own) })
 		if strings.TrimSpace(body) != want {
 			t.Errorf("%s finds %s, want %s", query, body, want)
+		}
+	}
+}
+
+// TestOnlyWhatAJobAllowsIsOffered lists what can be done to jobs in their states.
+func TestOnlyWhatAJobAllowsIsOffered(t *testing.T) {
+	s := newSite(t)
+	own := s.enter(t)
+	const ended = `"status":{"conditions":[{"type":"Succeeded","status":"True"}],"completionTime":"2026-11-15T08:01:00Z"}`
+	for i, row := range []struct {
+		sentence, parts string
+		deleted         bool
+		want            []string
+	}{
+		{"a job that runs", `"spec":{%s}`, false, []string{"suspend", "scale", "delete"}},
+		{"a job that is suspended", `"spec":{%s,"runPolicy":{"suspend":true}}`, false, []string{"resume", "scale", "delete"}},
+		{"a job that has ended", `"spec":{%s},` + ended, false, []string{"again", "delete"}},
+		{"a job that is deleted", `"spec":{%s},` + ended, true, []string{"again"}},
+	} {
+		summary := record.Summary{UID: types.UID(fmt.Sprint("j", i)), Name: "demo", Created: day}
+		s.add(t, summary, func(r *record.Record) {
+			spec := fmt.Sprintf(row.parts, `"pytorchReplicaSpecs":{"Worker":{"replicas":2,"template":{"spec":{"containers":[{"name":"pytorch"}]}}}}`)
+			r.Object = json.RawMessage(fmt.Sprintf(`{"apiVersion":"kubeflow.org/v1","kind":"PyTorchJob","metadata":{"name":"demo","namespace":"default","uid":%q},%s}`, summary.UID, spec))
+			if row.deleted {
+				r.Summary.Deleted = day
+			}
+		})
+		_, body, _ := s.ask(t, http.MethodGet, "/api/v1/jobs/"+string(summary.UID), func(r *http.Request) { r.AddCookie(own) })
+		var got struct {
+			Actions []string
+			Roles   []role
+		}
+		if err := json.Unmarshal([]byte(body), &got); err != nil {
+			t.Fatalf("%s: %v: %s", row.sentence, err, body)
+		}
+		if !slices.Equal(got.Actions, row.want) || slices.Contains(row.want, "scale") != slices.Equal(got.Roles, []role{{"worker", 2}}) {
+			t.Errorf("%s: %v %v, want %v", row.sentence, got.Actions, got.Roles, row.want)
 		}
 	}
 }

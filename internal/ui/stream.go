@@ -40,7 +40,7 @@ func (j *jobs) stream(w http.ResponseWriter, r *http.Request) {
 // fingerprints change with what they are of.
 func (j *jobs) fingerprints(uid string) string {
 	root := filepath.Join(j.yard.Past.Dir(), "v1")
-	running := fmt.Sprint(j.running())
+	running := fmt.Sprint(j.cluster.Running())
 	list := fingerprint(filepath.Join(root, "index")) + running
 	if uid == "" || strings.ContainsAny(uid, `/\.*?[`) {
 		return fmt.Sprintf(`{"jobs":%q}`, list)

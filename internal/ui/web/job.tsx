@@ -1,6 +1,7 @@
 // The page of one job.
 import { Fragment, h } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { Actions } from "./actions";
 import type { Marks } from "./app";
 import type { Row } from "./jobs";
 import { Logs } from "./logs";
@@ -14,6 +15,7 @@ export type LogName = { attempt: number; replica: string; container: string; res
 export type Job = {
 	job: Row & { started?: string; ended?: string }; why: string; ready: string; retryLimit: number | null; updated: string; running: boolean; manifest: string;
 	attempts: { number: number; start?: string; end?: string; reason?: string; message?: string }[] | null;
+	actions: string[]; roles: { name: string; replicas: number }[];
 	replicas: Replica[]; logs: LogName[]; events: { time: string; who: string; warning: boolean; text: string; times: number }[];
 };
 
@@ -38,6 +40,8 @@ export function JobPage(p: { at: Place; marks: Marks }) {
 			<span class={"chip " + job.job.outcome}>{job.job.outcome}</span>
 			<span class="dim">{job.job.kind} in {job.job.namespace}</span>
 			{job.job.deleted && <span class="chip Deleted">deleted</span>}
+			<span class="space" />
+			<Actions job={job} />
 		</div>
 		{error && <div class="error" role="alert">{error}</div>}
 		<nav aria-label="Views">{tabs.map((t) => <a href={t === "overview" ? base : base + "/" + t} aria-current={p.at.tab === t ? "page" : undefined}>{t[0].toUpperCase() + t.slice(1)}</a>)}</nav>
@@ -84,7 +88,7 @@ function Manifest({ job }: { job: Job }) {
 	const [copied, setCopied] = useState(false);
 	return <div class="tab">
 		<div class="bar"><button onClick={() => navigator.clipboard.writeText(job.manifest).then(() => setCopied(true))}>{copied ? "Copied" : "Copy"}</button>
-			<span class="dim">What looks like a secret is masked. `trainyard run -f` runs the job again.</span></div>
+			<span class="dim">What looks like a secret is masked. `trainyard run -f` runs it again.</span></div>
 		<pre>{job.manifest}</pre>
 	</div>;
 }

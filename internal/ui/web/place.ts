@@ -31,6 +31,13 @@ export async function ask<T>(path: string, signal?: AbortSignal): Promise<T> {
 	return response.json();
 }
 
+// order lets the server change something.
+export async function order<T>(path: string): Promise<T> {
+	const response = await fetch("/api/v1/" + path, { method: "POST" });
+	if (!response.ok) throw new Error((await response.text()).trim());
+	return response.json();
+}
+
 // span is a length of time in at most two units: 45s, 3m20s, 2h5m, 4d3h.
 export function span(seconds: number): string {
 	const s = Math.max(0, Math.round(seconds));
