@@ -45,7 +45,7 @@ prove: setup
 	$(GO) test -vet=off -run 'TestHostile' -v -timeout 1h ./internal/proof -proof.histories 2000
 	$(GO) test -vet=off -run 'TestMutants$$' -timeout 2h ./internal/proof -proof.mutants
 	for target in flyte:FuzzDecodeTask flyte:FuzzParseCustom flyte:FuzzParseNNodes internal/kinds:FuzzRead internal/document:FuzzParse \
-		internal/simulation:FuzzParseScript internal/manifest:FuzzIndexes; do \
+		internal/simulation:FuzzParseScript internal/manifest:FuzzIndexes internal/scalar:FuzzParse; do \
 		$(GO) test -vet=off -run '^$$' -fuzz "$${target#*:}\$$" -fuzztime 30s "./$${target%:*}" || exit 1; done
 	TRAINYARD_PROVE=1 $(GO) test -vet=off -run 'TestATrainingSurvivesWhatNodesDo$$' -count 1 -timeout 20m ./internal/controller
 	$(GO) test -vet=off -run 'TestTwoGangsThatFitOneAtATime$$' -timeout 30m ./internal/controller -gangs 50
