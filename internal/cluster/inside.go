@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
@@ -38,8 +39,16 @@ type Inside struct {
 	DataDir string
 	// LogDir is kubelet's directory of logs on a node.
 	LogDir func(node string) string
+	// Usage is what each pod uses now, on all nodes.
+	Usage func() map[types.NamespacedName]Use
 	// OnStop has a function called when the cluster stops: all containers have ended, and the process ends when the function returns.
 	OnStop func(func())
+}
+
+// Use is what a pod uses: processors that are busy, and bytes of memory.
+type Use struct {
+	Cores  float64
+	Memory int64
 }
 
 // processName is the name (argv[0]) under which the executable is a cluster's process.

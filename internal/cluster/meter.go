@@ -160,6 +160,19 @@ func (m *meter) pods() map[types.NamespacedName][]reading {
 	return pods
 }
 
+// uses gives what each pod uses.
+func (m *meter) uses() map[types.NamespacedName]Use {
+	uses := map[types.NamespacedName]Use{}
+	for pod, readings := range m.pods() {
+		var sum Use
+		for _, r := range readings {
+			sum.Cores, sum.Memory = sum.Cores+r.cores, sum.Memory+int64(r.memory)
+		}
+		uses[pod] = sum
+	}
+	return uses
+}
+
 // nodeUse gives what each node uses: the first one what the whole machine does, a further one what its containers do.
 func (m *meter) nodeUse() map[string]reading {
 	m.mu.Lock()

@@ -68,7 +68,7 @@ func (c *process) startAddon(ctx context.Context, addon Addon, admin *rest.Confi
 	ready := make(chan struct{})
 	inside := Inside{
 		Admin: rest.CopyConfig(admin), Ready: func() { close(ready) }, DataDir: c.options.DataDir,
-		LogDir: func(node string) string { return logsPath(kubeletPath(c.options.DataDir, node)) },
+		LogDir: func(node string) string { return logsPath(kubeletPath(c.options.DataDir, node)) }, Usage: c.meter.uses,
 		OnStop: func(stop func()) {
 			c.stopping.Lock()
 			defer c.stopping.Unlock()

@@ -6,6 +6,7 @@
 //	v1/jobs/<namespace>/<uid>/log/<attempt>/<replica>/<container>.<restart>.<pod uid>/<n>.gz
 //	                                         a part of a log, about 1 MiB, with its place in the log in the gzip header; never changed
 //	…/<n>.log                                the last part while it grows
+//	v1/jobs/<namespace>/<uid>/usage.ndjson   what the job's pods used, a line for each value
 //	v1/index/<day>.ndjson                    a summary of each job created that day, one line for each change; the last one counts
 //
 // The directories of the jobs are the truth, and the index can be made from them again. What could not be recorded is a gap: an entry of

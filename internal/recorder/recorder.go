@@ -1,5 +1,5 @@
 // Package recorder writes what happens to jobs into a store of package record. It takes jobs, pods and events from the caches of the
-// operator's manager, so it costs the API server only a watch of events. It takes logs from kubelet's files.
+// operator's manager, so it costs the API server only a watch of events. It takes logs from kubelet's files, and what pods use from whoever measures it.
 //
 // A record is written a moment after a change, and as a whole. After a crash, a recorder continues with the records and logs that it finds:
 // entries of a log are known by their times. What happened meanwhile and cannot be found any more is a gap with its cause.
@@ -33,8 +33,6 @@ const (
 // Recorder records the jobs of a cluster.
 type Recorder struct {
 	store *record.Store
-	// logDir is kubelet's directory of logs on a node.
-	logDir func(node string) string
 	// synced say that everything which the caches have at first was seen.
 	synced []toolscache.InformerSynced
 
@@ -49,16 +47,25 @@ type Recorder struct {
 	early   []*corev1.Event
 
 	logs    *logs
+	usage   usage
 	problem string // the last error that was logged
 	saved   time.Time
 	pruned  time.Time
 }
 
+// Sources are where a recorder finds what the API server does not tell.
+type Sources struct {
+	// LogDir is kubelet's directory of logs on a node.
+	LogDir func(node string) string
+	// Usage is what pods use now, by namespace and name. It is nil if nothing measures that.
+	Usage func() map[types.NamespacedName]Use
+}
+
 // New makes a recorder that continues what is in the store.
-func New(store *record.Store, logDir func(node string) string) (*Recorder, error) {
+func New(store *record.Store, from Sources) (*Recorder, error) {
 	r := &Recorder{
-		store: store, logDir: logDir, jobs: map[types.UID]*job{}, settled: map[types.UID]*settledJob{}, owners: map[types.UID]types.UID{}, present: map[types.UID]bool{},
-		logs: newLogs(store, logDir),
+		store: store, jobs: map[types.UID]*job{}, settled: map[types.UID]*settledJob{}, owners: map[types.UID]types.UID{}, present: map[types.UID]bool{},
+		logs: newLogs(store, from.LogDir), usage: usage{read: from.Usage, pods: map[types.UID]*meanUse{}},
 	}
 	summaries, err := store.Summaries()
 	if err != nil {
@@ -151,6 +158,9 @@ func (r *Recorder) step(now time.Time) {
 		if saveErr := r.save(now); err == nil {
 			err = saveErr
 		}
+	}
+	if useErr := r.measure(now); err == nil {
+		err = useErr
 	}
 	if now.Sub(r.pruned) >= pruneInterval && !r.pruned.IsZero() {
 		r.prune(now)

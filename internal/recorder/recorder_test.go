@@ -29,6 +29,7 @@ type site struct {
 	store *record.Store
 	r     *Recorder
 	now   time.Time
+	uses  map[types.NamespacedName]Use
 }
 
 func newSite(t *testing.T) *site {
@@ -42,7 +43,9 @@ func newSite(t *testing.T) *site {
 // restart begins with a new process: all that the old one had in memory is lost.
 func (s *site) restart() {
 	s.Helper()
-	r, err := New(record.Open(s.store.Dir()), func(string) string { return filepath.Join(s.dir, "logs") })
+	r, err := New(record.Open(s.store.Dir()), Sources{
+		LogDir: func(string) string { return filepath.Join(s.dir, "logs") }, Usage: func() map[types.NamespacedName]Use { return s.uses },
+	})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -317,5 +320,38 @@ func TestAJobThatWasDeletedWhileNothingRecordedIsMarked(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestUsageIsRecordedAsMeans(t *testing.T) {
+	s := newSite(t)
+	worker := types.NamespacedName{Namespace: "default", Name: "demo-worker-0"}
+	s.sees(workerPod("1", corev1.PodRunning))
+	s.step(time.Second) // nothing is measured yet
+	for _, use := range []Use{{1, 100}, {2, 300}, {4, 200}} {
+		s.uses = map[types.NamespacedName]Use{worker: use, {Namespace: "default", Name: "other"}: {9, 9}}
+		s.step(meterInterval)
+	}
+	got, err := s.store.Usage("default", "j1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(d time.Duration) time.Time { return day.Add(d) }
+	want := []record.Use{{Time: at(6 * time.Second), Pod: "p1", Cores: 1, Memory: 100}, {Time: at(16 * time.Second), Pod: "p1", Cores: 3, Memory: 300}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+
+	// Later values are fewer, so that a long training does not fill the disk.
+	for range 24 * 60 * 12 {
+		s.step(meterInterval)
+	}
+	if got, _ = s.store.Usage("default", "j1"); len(got) < 500 || len(got) > 1500 {
+		t.Errorf("a day has %d values", len(got))
+	}
+	s.uses = nil
+	s.step(meterInterval)
+	if len(s.r.usage.pods) != 0 {
+		t.Error("a pod that ended is kept in memory")
 	}
 }
