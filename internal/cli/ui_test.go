@@ -66,6 +66,9 @@ func TestTheDashboardChangesJobs(t *testing.T) {
 	b.GoTo(path)
 	b.Shows("Worker 1", "exited with code 1", "Running")
 
+	b.GoTo("/capacity")
+	b.Shows("trainyard", "ready", "Who holds what", d.Namespace+"/demo")
+	b.GoTo(path)
 	b.ClickButton("Suspend")
 	b.Shows("demo is suspended.", "Resume")
 	b.ClickButton("Resume")

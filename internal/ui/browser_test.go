@@ -3,10 +3,12 @@ package ui
 import (
 	"flag"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -140,4 +142,47 @@ func TestTheDashboard(t *testing.T) {
 	b.Draw(*pictures, "dashboard-timeline", "light", ".gantt .span")
 	b.GoTo("/jobs/j1")
 	b.Draw(*pictures, "dashboard-job", "dark", "#why")
+}
+
+// TestPlots looks at what two jobs used and printed, alone and side by side.
+func TestPlots(t *testing.T) {
+	s := newSite(t)
+	s.stopped.Store(true)
+	begin := time.Now().Add(-time.Hour).Truncate(time.Second)
+	for i, uid := range []types.UID{"j1", "j2"} {
+		s.add(t, record.Summary{UID: uid, Name: fmt.Sprint("train-", i+1), Created: begin}, failing(begin, true))
+		lines := make([]string, 200)
+		for step := range lines {
+			lines[step] = fmt.Sprintf("step %d loss=%.4f lr=%g", step, 3/math.Sqrt(float64(step+1))+float64(i)/4, 1e-3)
+		}
+		lines[100] = "step 100 loss=nan lr=0.001"
+		s.write(t, uid, 1, "p1", lines...)
+		var uses []record.Use
+		for n := range 60 {
+			uses = append(uses, record.Use{Time: begin.Add(time.Duration(20+10*n) * time.Second), Pod: "p1", Cores: 1.5 + math.Sin(float64(n)/5)/4, Memory: int64(n+10) << 24})
+		}
+		if err := s.store.AddUsage("default", uid, uses); err != nil {
+			t.Fatal(err)
+		}
+	}
+	is := func(want string) func(string) bool { return func(got string) bool { return got == want } }
+	b := browser.Open(t, s.URL+s.server.Link())
+	b.GoTo("/jobs/j1/usage")
+	b.Shows("Processors in use", "Memory in use", "worker-0")
+	b.Becomes("document.querySelectorAll('.plot polyline').length", is("2"), "two lines")
+	b.Draw(*pictures, "dashboard-usage", "light", ".plot polyline")
+	b.GoTo("/jobs/j1/scalars")
+	b.Shows("loss", "lr", "0.212") // the last loss
+	b.Becomes("document.querySelectorAll('.plot[aria-label=loss] polyline').length", is("2"), "a loss that is interrupted where it is not a number")
+	b.GoTo("/compare?a=j1")
+	b.Shows("There are no other such jobs")
+	b.GoTo("/compare?a=j1&q=train")
+	b.Shows("train-2")
+	b.Do("clicking train-2", chromedp.Click("//a[normalize-space()='train-2']", chromedp.BySearch))
+	b.Shows("train-1 and train-2", "Outcome", "Succeeded", "loss", "0.462")
+	b.Becomes("document.querySelectorAll('.plot[aria-label=loss] polyline').length", is("4"), "the losses of both")
+	b.Becomes("[...document.querySelectorAll('#difference .added, #difference .removed')].map((e) => e.textContent.trim()).join(' ')", is("-   name: train-1 +   name: train-2"), "what differs")
+	b.Draw(*pictures, "dashboard-compare", "dark", "#difference")
+	b.GoTo("/capacity")
+	b.Shows("The local cluster is not running.")
 }

@@ -23,6 +23,8 @@ import (
 type jobs struct {
 	yard    *yard.Yard
 	cluster Cluster
+
+	collections collections
 }
 
 // pageSize is how many jobs or lines one answer has at most.

@@ -13,8 +13,8 @@ import (
 // lookInterval is how often the files of the record are looked at while somebody watches.
 const lookInterval = 500 * time.Millisecond
 
-// stream tells a browser when something has changed, by server-sent events. The event has a fingerprint of the list of jobs, and of the record and
-// the logs of one job, if a job is named: the browser asks again for those that differ. A browser has one stream for each of its pages.
+// stream tells a browser when something has changed, by server-sent events. The event has a fingerprint of the list of jobs, and of the record,
+// the logs and the usage of one job, if a job is named: the browser asks again for those that differ. A browser has one stream for each of its pages.
 func (j *jobs) stream(w http.ResponseWriter, r *http.Request) {
 	control := http.NewResponseController(w)
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -45,11 +45,12 @@ func (j *jobs) fingerprints(uid string) string {
 	if uid == "" || strings.ContainsAny(uid, `/\.*?[`) {
 		return fmt.Sprintf(`{"jobs":%q}`, list)
 	}
-	record, logs := "", ""
+	record, logs, usage := "", "", ""
 	if dirs, _ := filepath.Glob(filepath.Join(root, "jobs", "*", uid)); len(dirs) == 1 {
 		record, logs = fingerprint(filepath.Join(dirs[0], "record.json"))+running, fingerprint(filepath.Join(dirs[0], "log"))
+		usage = fingerprint(filepath.Join(dirs[0], "usage.ndjson"))
 	}
-	return fmt.Sprintf(`{"jobs":%q,"job":%q,"logs":%q}`, list, record, logs)
+	return fmt.Sprintf(`{"jobs":%q,"job":%q,"logs":%q,"usage":%q}`, list, record, logs, usage)
 }
 
 // fingerprint is one of the names, sizes and times of all files below a path.

@@ -1,12 +1,14 @@
 // The dashboard: one program for all pages. The path and query of the page say everything that it shows, so that every view has a link.
 import { Fragment, h, render } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { CapacityPage } from "./capacity";
+import { ComparePage } from "./compare";
 import { JobPage } from "./job";
 import { JobsPage } from "./jobs";
 import { go, type Place, place } from "./place";
 
-// Marks are fingerprints of what the server has: of the list of jobs, of one job, and of its logs.
-export type Marks = { jobs?: string; job?: string; logs?: string };
+// Marks are fingerprints of what the server has: of the list of jobs, of one job, of its logs and its usage.
+export type Marks = { jobs?: string; job?: string; logs?: string; usage?: string };
 
 // useMarks follows the server by one stream, which is closed while the page is hidden: a browser has six connections to a server.
 function useMarks(uid: string): Marks & { lost: boolean } {
@@ -66,12 +68,17 @@ function App() {
 	return <>
 		<header>
 			<h1><a href="/">Trainyard</a></h1>
+			<a href="/" aria-current={at.page === "jobs" ? "page" : undefined}>Jobs</a>
+			<a href="/capacity" aria-current={at.page === "capacity" ? "page" : undefined}>Capacity</a>
 			<span class="space" />
 			{marks.lost && <span class="error" role="status">The server does not answer. Is `trainyard ui` still running?</span>}
 			<button onClick={switchTheme}>{theme === "dark" ? "Dark" : "Light"}</button>
 			<button onClick={() => setHelp(true)} aria-label="Keys">?</button>
 		</header>
-		{at.uid ? <JobPage key={at.uid} at={at} marks={marks} /> : <JobsPage at={at} mark={marks.jobs} />}
+		{at.page === "job" ? <JobPage key={at.uid} at={at} marks={marks} /> :
+			at.page === "compare" ? <ComparePage at={at} mark={marks.jobs} /> :
+			at.page === "capacity" ? <CapacityPage mark={marks.jobs} /> :
+			<JobsPage at={at} mark={marks.jobs} />}
 		{help && <Help close={() => setHelp(false)} />}
 	</>;
 }

@@ -6,6 +6,7 @@ import type { Marks } from "./app";
 import type { Row } from "./jobs";
 import { Logs } from "./logs";
 import { ask, type Place, span } from "./place";
+import { Scalars, Usage } from "./plots";
 import { Timeline } from "./timeline";
 
 export type Replica = {
@@ -21,7 +22,7 @@ export type Job = {
 
 export const logID = (l: LogName) => `${l.attempt}/${l.replica}/${l.container}.${l.restart}.${l.pod}`;
 
-const tabs = ["overview", "timeline", "logs", "events", "manifest"];
+const tabs = ["overview", "timeline", "logs", "usage", "scalars", "events", "manifest"];
 
 export function JobPage(p: { at: Place; marks: Marks }) {
 	const [job, setJob] = useState<Job | null>(null);
@@ -42,11 +43,14 @@ export function JobPage(p: { at: Place; marks: Marks }) {
 			{job.job.deleted && <span class="chip Deleted">deleted</span>}
 			<span class="space" />
 			<Actions job={job} />
+			<a href={"/compare?a=" + encodeURIComponent(job.job.uid)}>Compare</a>
 		</div>
 		{error && <div class="error" role="alert">{error}</div>}
 		<nav aria-label="Views">{tabs.map((t) => <a href={t === "overview" ? base : base + "/" + t} aria-current={p.at.tab === t ? "page" : undefined}>{t[0].toUpperCase() + t.slice(1)}</a>)}</nav>
 		{p.at.tab === "timeline" ? <Timeline job={job} /> :
 			p.at.tab === "logs" ? <Logs job={job} at={p.at} mark={p.marks.logs} /> :
+			p.at.tab === "usage" ? <Usage job={job} mark={p.marks.usage} /> :
+			p.at.tab === "scalars" ? <Scalars job={job} at={p.at} mark={p.marks.logs} /> :
 			p.at.tab === "events" ? <Events job={job} /> :
 			p.at.tab === "manifest" ? <Manifest job={job} /> :
 			<Overview job={job} />}

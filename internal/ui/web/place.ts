@@ -1,9 +1,11 @@
-// Place is what the address of the page says.
-export type Place = { uid: string; tab: string; query: URLSearchParams };
+// Place is what the address of the page says: the page of all jobs, of one job, of two, or of the nodes.
+export type Place = { page: "jobs" | "job" | "compare" | "capacity"; uid: string; tab: string; query: URLSearchParams };
 
 export function place(): Place {
-	const [, jobs, uid, tab] = location.pathname.split("/");
-	return { uid: jobs === "jobs" ? decodeURIComponent(uid ?? "") : "", tab: tab || "overview", query: new URLSearchParams(location.search) };
+	const [, page, uid, tab] = location.pathname.split("/"), query = new URLSearchParams(location.search);
+	if (page === "compare" || page === "capacity") return { page, uid: "", tab: "", query };
+	if (page === "jobs" && uid) return { page: "job", uid: decodeURIComponent(uid), tab: tab || "overview", query };
+	return { page: "jobs", uid: "", tab: "", query };
 }
 
 // go shows another place. With replace, the button Back leads past the present one.
@@ -52,3 +54,15 @@ export function span(seconds: number): string {
 }
 
 export function ago(time: string): string { return span((Date.now() - Date.parse(time)) / 1000); }
+
+// bytes is a number of bytes for people.
+export function bytes(n: number): string {
+	for (const [unit, size] of [["TiB", 2 ** 40], ["GiB", 2 ** 30], ["MiB", 2 ** 20], ["KiB", 2 ** 10]] as const) if (n >= size) return short(n / size) + " " + unit;
+	return short(n) + " B";
+}
+
+// short is a number with three digits that count.
+export function short(n: number): string {
+	if (n === 0 || (Math.abs(n) >= 0.001 && Math.abs(n) < 1e6)) return String(Number(n.toPrecision(Math.abs(n) >= 1000 ? 6 : 3)));
+	return n.toExponential(1).replace("e+", "e");
+}
