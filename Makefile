@@ -49,6 +49,7 @@ prove: setup
 		$(GO) test -vet=off -run '^$$' -fuzz "$${target#*:}\$$" -fuzztime 30s "./$${target%:*}" || exit 1; done
 	TRAINYARD_PROVE=1 $(GO) test -vet=off -run 'TestATrainingSurvivesWhatNodesDo$$' -count 1 -timeout 20m ./internal/controller
 	$(GO) test -vet=off -run 'TestTwoGangsThatFitOneAtATime$$' -timeout 30m ./internal/controller -gangs 50
+	TRAINYARD_PROVE=1 $(GO) test -vet=off -run 'TestEveryLineSurvivesAKilledRecorder$$' -v -count 1 -timeout 30m ./internal/cli
 
 # Runs every test on a cluster three times, to find those that fail now and then.
 soak: setup
@@ -67,7 +68,7 @@ demo:
 bench: build
 	cd bench/peers/trainingoperator && $(GO) build -o $(CURDIR)/bin/ .
 	$(GO) run ./bench
-	$(GO) test -run '^$$' -bench . -benchtime 1x -timeout 30m -p 1 ./internal/cli ./internal/controller
+	$(GO) test -run '^$$' -bench . -benchtime 1x -timeout 30m -p 1 ./internal/cli ./internal/controller ./internal/recorder
 
 # Installs what the tests need: Debian's torch and Python client of Kubernetes, Open MPI and a C compiler, and tmux.
 setup:

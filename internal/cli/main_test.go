@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -22,6 +23,10 @@ const (
 func TestMain(m *testing.M) {
 	if name := filepath.Base(os.Args[0]); name == trainyardName || name == pluginName {
 		os.Exit(cli.Run(os.Args))
+	}
+	if os.Args[0] == recorderName {
+		fmt.Fprintln(os.Stderr, recordAlone(os.Args[1], os.Args[2], os.Args[3]))
+		os.Exit(1)
 	}
 	// Under nohup commands would inherit that SIGHUP is ignored. What a process catches its children do not ignore.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
