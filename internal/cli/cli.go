@@ -98,7 +98,7 @@ func command(name string, args []string) *cobra.Command {
 		&cobra.Group{ID: groupOffline, Title: "Look at a manifest, without a cluster:"},
 		&cobra.Group{ID: groupLocal, Title: "The local cluster:"},
 	)
-	group(root, groupJobs, runCommand(), submitCommand(), getCommand(), logsCommand(), attachCommand(), whyCommand(), waitCommand(), eventsCommand(), historyCommand(), uiCommand(),
+	group(root, groupJobs, runCommand(), submitCommand(), getCommand(), logsCommand(), attachCommand(), whyCommand(), waitCommand(), eventsCommand(), historyCommand(), uiCommand(), traceCommand(),
 		suspendCommand(), resumeCommand(), scaleCommand(), deleteCommand(), topCommand(), execCommand(), cpCommand(), portForwardCommand())
 	group(root, groupOffline, renderCommand(), lintCommand(), simulateCommand(), convertCommand())
 	group(root, groupLocal, upCommand(), downCommand(), statusCommand(), pruneCommand(), nodeCommand(), kubectlCommand(args))
