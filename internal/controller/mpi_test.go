@@ -5,7 +5,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -14,26 +13,14 @@ import (
 	"github.com/trainyard/trainyard/internal/testing/local"
 )
 
-// ring is the program of examples/mpijob, compiled once.
-var ring struct {
-	sync.Once
-	path string
-	err  error
-}
-
-func ringProgram(t *testing.T) string {
+// ringProgram is the program of examples/mpijob, compiled for an implementation of MPI, as Debian calls it.
+func ringProgram(t *testing.T, implementation string) string {
 	t.Helper()
-	folder := local.Folder(t)
-	ring.Do(func() {
-		ring.path = filepath.Join(folder, "ring")
-		if out, err := exec.Command("mpicc", "-o", ring.path, "../../examples/mpijob/ring.c").CombinedOutput(); err != nil {
-			ring.err = fmt.Errorf("%w: %s", err, out)
-		}
-	})
-	if ring.err != nil {
-		t.Fatalf("compiling the ring (make setup installs Open MPI): %v", ring.err)
+	path := filepath.Join(t.TempDir(), "ring")
+	if out, err := exec.CommandContext(t.Context(), "mpicc."+implementation, "-o", path, "../../examples/mpijob/ring.c").CombinedOutput(); err != nil {
+		t.Fatalf("compiling the ring (make setup installs what it needs): %v: %s", err, out)
 	}
-	return ring.path
+	return path
 }
 
 // mpiJob is a job whose Launcher runs mpirun with these arguments.
@@ -58,7 +45,7 @@ func TestAnMPIRingSurvivesTheDeathOfItsLauncher(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	laps := filepath.Join(local.Folder(t), "laps")
-	w.Apply(mpiJob("v1", "runPolicy: {backoffLimit: 1}", 2, "mpirun", ringProgram(t), "40", "250", laps))
+	w.Apply(mpiJob("v1", "runPolicy: {backoffLimit: 1}", 2, "mpirun", ringProgram(t, "openmpi"), "40", "250", laps))
 	w.Await("lap 3: the token is 1", "logs", "demo-launcher", "-c", "mpi")
 	w.Try("", "exec", "demo-launcher", "-c", "mpi", "--", "sh", "-c", "kill -KILL $(pidof mpirun.openmpi mpirun orterun)") // may die with its container
 	j := &training{world: w, name: "demo", empty: &kubeflowv1.MPIJob{}}
@@ -82,7 +69,7 @@ func TestAnMPIRingSurvivesTheDeathOfItsLauncher(t *testing.T) {
 func TestAnMPIRingOverFourPods(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	manifest := mpiJob("v2beta1", "slotsPerWorker: 2\n  runLauncherAsWorker: true\n  launcherCreationPolicy: WaitForWorkersReady", 3, "mpirun", ringProgram(t), "3")
+	manifest := mpiJob("v2beta1", "slotsPerWorker: 2\n  runLauncherAsWorker: true\n  launcherCreationPolicy: WaitForWorkersReady", 3, "mpirun", ringProgram(t, "openmpi"), "3")
 	w.Apply(strings.Replace(manifest, "image: none}]}}\n", "image: none, command: [/usr/sbin/sshd, -De]}]}}\n", 1))
 	j := &training{world: w, name: "demo", empty: &kubeflowv1.MPIJob{}}
 	if s := j.becomes(kubeflowv1.JobSucceeded); s.Retries+s.Disruptions != 0 || s.ReplicaStatuses["Launcher"].Succeeded != 1 {
@@ -93,4 +80,16 @@ func TestAnMPIRingOverFourPods(t *testing.T) {
 	if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: w.Namespace, Name: "demo"}, &mj); err != nil || !mj.IsV2beta1() {
 		t.Errorf("the stored job does not know its version (%v): %+v", err, mj.Spec)
 	}
+}
+
+// Hydra, the mpirun of MPICH, starts its proxies through the agent, too. They call the launcher back by its name.
+func TestAnMPICHRing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.Apply(mpiJob("v2beta1", "slotsPerWorker: 2\n  mpiImplementation: MPICH", 2, "mpirun.mpich", ringProgram(t, "mpich"), "3"))
+	j := &training{world: w, name: "demo", empty: &kubeflowv1.MPIJob{}}
+	if s := j.becomes(kubeflowv1.JobSucceeded); s.Retries+s.Disruptions != 0 {
+		t.Errorf("the status is\n%s", describe(s))
+	}
+	w.says("demo-launcher", "of 4 on demo-worker-0", "of 4 on demo-worker-1", "done: 3 laps of 4")
 }

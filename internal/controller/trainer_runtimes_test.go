@@ -12,6 +12,7 @@ import (
 
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
 	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
+	"github.com/trainyard/trainyard/config"
 )
 
 // theirRuntimes are the runtimes that Trainer 2.3 publishes, as they come, by the names of their files.
@@ -70,6 +71,15 @@ func TestTheRuntimesOfTrainer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	runtimes := w.theirRuntimes()
+	ours := &unstructured.Unstructured{}
+	text, err := config.Files.ReadFile("runtimes/mpi-distributed.yaml")
+	if err == nil {
+		err = yaml.Unmarshal(text, &ours.Object)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtimes[ours.GetName()] = ours
 	script := filepath.Join(t.TempDir(), "meeting.py")
 	if err := os.WriteFile(script, []byte(meeting), 0o644); err != nil {
 		t.Fatal(err)
@@ -97,6 +107,13 @@ func TestTheRuntimesOfTrainer(t *testing.T) {
 			w.says(name+"-node-1", "rank 1 of 2 met")
 		})
 	}
+	w.row("our mpi-distributed needs no command for its nodes, and no user", func(w *world) {
+		w.submit(trainjob("ours", func(tj *trainer.TrainJob) {
+			tj.Spec.RuntimeRef = ref(w, "mpi-distributed")
+			tj.Spec.Trainer = &trainer.Trainer{NumNodes: new(int32(2)), NumProcPerNode: new(int32(2)), Command: []string{"mpirun", ringProgram(w.t, "openmpi"), "2"}}
+		})).becomes(kubeflowv1.JobSucceeded)
+		w.says("ours-launcher-0", "of 4 on ours-launcher-0", "of 4 on ours-node-0", "done: 2 laps of 4")
+	})
 	w.row("torchtune's initializers need a claim that the job would create", func(w *world) {
 		j := w.submit(trainjob("torchtune", func(tj *trainer.TrainJob) { tj.Spec.RuntimeRef = ref(w, "torchtune-llama3.2-1b") }))
 		j.becomes(kubeflowv1.JobFailed)

@@ -4,8 +4,6 @@ package runtimes
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"path"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
@@ -20,21 +18,20 @@ import (
 // ErrNotFound says that a runtime is neither in the file nor comes with this program.
 var ErrNotFound = errors.New("it is neither in this file nor among the runtimes of trainyard")
 
+// names are those of the runtimes that come with this program. Each is a file of config/runtimes.
+var names = []string{"torch-distributed", "torch-elastic", "mpi-distributed"}
+
 // Shipped are the runtimes that come with this program.
 func Shipped() ([]*trainer.ClusterTrainingRuntime, error) {
-	files, err := fs.Glob(config.Files, "runtimes/torch-*.yaml")
-	if err != nil {
-		return nil, fmt.Errorf("listing the shipped runtimes: %w", err)
-	}
 	var all []*trainer.ClusterTrainingRuntime
-	for _, file := range files {
-		text, err := config.Files.ReadFile(file)
+	for _, name := range names {
+		text, err := config.Files.ReadFile("runtimes/" + name + ".yaml")
 		if err != nil {
 			return nil, fmt.Errorf("reading the shipped runtimes: %w", err)
 		}
 		r := &trainer.ClusterTrainingRuntime{}
 		if err := yaml.UnmarshalStrict(text, r); err != nil {
-			return nil, fmt.Errorf("reading the shipped runtime %s: %w", path.Base(file), err)
+			return nil, fmt.Errorf("reading the shipped runtime %s: %w", name, err)
 		}
 		all = append(all, r)
 	}
