@@ -34,7 +34,7 @@ def join():
             time.sleep(0.2)
 
 
-serves = "POD_IP_DUMMY" in os.environ
+serves = host == socket.gethostbyname(me)  # the launcher decides in this way, too: others have a name in PADDLE_MASTER
 if serves:
     thread = threading.Thread(target=serve)
     thread.start()

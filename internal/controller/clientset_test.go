@@ -51,6 +51,13 @@ func TestTheClientsetOfTrainingOperatorReadsAndWritesEveryKind(t *testing.T) {
 			RunPolicy: theirPolicy(), PaddleReplicaSpecs: theirRoles("paddle", theirs.PaddleJobReplicaTypeWorker),
 		}}, func(j *theirs.PaddleJob) (*theirs.RunPolicy, *theirs.JobStatus) { return &j.Spec.RunPolicy, &j.Status })
 	})
+	w.row("MPIJob", func(w *world) {
+		specs := theirRoles("mpi", theirs.MPIJobReplicaTypeLauncher, theirs.MPIJobReplicaTypeWorker)
+		specs[theirs.MPIJobReplicaTypeWorker].Template.Spec.Containers[0].Command = nil // it serves mpirun
+		served(w, jobs.MPIJobs(w.Namespace), &theirs.MPIJob{ObjectMeta: meta("mpi"), Spec: theirs.MPIJobSpec{
+			RunPolicy: theirPolicy(), MPIReplicaSpecs: specs,
+		}}, func(j *theirs.MPIJob) (*theirs.RunPolicy, *theirs.JobStatus) { return &j.Spec.RunPolicy, &j.Status })
+	})
 }
 
 // theirPolicy is that of a job which is created suspended.
