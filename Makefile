@@ -27,9 +27,9 @@ verify:
 	@hack/verify.sh
 
 lint:
-	$(GO) vet -vettool=$(CURDIR)/hack/vet.sh ./...
+	$(GO) vet -tags prove -vettool=$(CURDIR)/hack/vet.sh ./...
 	$(GO) build -modfile=go.tools.mod -o bin/staticcheck hack/staticcheck/main.go
-	$(GO) vet -vettool=$(CURDIR)/bin/staticcheck ./...
+	$(GO) vet -tags prove -vettool=$(CURDIR)/bin/staticcheck ./...
 	$(TOOL) golangci-lint run ./...
 
 # One package after the other: several start a whole cluster, and each needs the machine for itself. `make lint` has vetted the tests;
@@ -38,7 +38,8 @@ test: setup verify lint
 	$(GO) test -vet=off -p 1 -timeout 25m ./...
 
 # What takes too long for `make test`: a hundred thousand histories of the rules, more than twenty thousand of the controller on an API server,
-# every planted bug, minutes of fuzzing, nodes that are lost while a job trains, and fifty pairs of gangs. docs/proof.md describes it.
+# every planted bug, minutes of fuzzing, nodes that are lost while a job trains, fifty pairs of gangs, and the way back to Training
+# Operator. docs/proof.md describes it.
 prove: setup
 	$(GO) test -vet=off -run 'TestInvariants$$' -timeout 60m ./internal/job -rapid.checks=100000
 	$(GO) test -vet=off -run 'TestFaults$$|TestHistories$$' -v -timeout 3h ./internal/proof -proof.every 1 -proof.histories 14000
@@ -47,7 +48,8 @@ prove: setup
 	for target in flyte:FuzzDecodeTask flyte:FuzzParseCustom flyte:FuzzParseNNodes internal/kinds:FuzzRead internal/document:FuzzParse \
 		internal/simulation:FuzzParseScript internal/manifest:FuzzIndexes internal/scalar:FuzzParse; do \
 		$(GO) test -vet=off -run '^$$' -fuzz "$${target#*:}\$$" -fuzztime 30s "./$${target%:*}" || exit 1; done
-	TRAINYARD_PROVE=1 $(GO) test -vet=off -run 'TestATrainingSurvivesWhatNodesDo$$' -count 1 -timeout 20m ./internal/controller
+	TRAINYARD_PROVE=1 $(GO) test -vet=off -tags prove -run 'TestATrainingSurvivesWhatNodesDo$$|TestTrainingOperatorTakesRunningJobsBack$$' \
+		-count 1 -timeout 30m ./internal/controller
 	$(GO) test -vet=off -run 'TestTwoGangsThatFitOneAtATime$$' -timeout 30m ./internal/controller -gangs 50
 	TRAINYARD_PROVE=1 $(GO) test -vet=off -run 'TestEveryLineSurvivesAKilledRecorder$$' -v -count 1 -timeout 30m ./internal/cli
 
