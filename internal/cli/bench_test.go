@@ -26,6 +26,8 @@ const (
 	mostRunRatio   = 2.5   // the same, for a job that prints one line
 	mostMemory     = 450.0 // MB, idle
 	leastPods      = 20.0  // a second, of 100 that run `true`
+	mostNodeMemory = 60.0  // MB, that a further node adds, idle
+	mostNodeTime   = 1.0   // s, that a further node adds until the cluster is ready
 )
 
 // noise is how far above its aim a ratio is let pass: two medians of five rounds each are never quite the same again.
@@ -68,6 +70,24 @@ func BenchmarkStart(b *testing.B) {
 		ratio, memory := local.Median(cluster, local.Launched.Seconds)/bareReady, local.Median(cluster, local.Launched.Megabytes)
 		holdTo(b, "local cluster ready", ratio, mostReadyRatio)
 		local.Report("local cluster idle with %.0f MB (at most %.0f: %s)", memory, mostMemory, local.Met(memory <= mostMemory))
+	}
+}
+
+// BenchmarkFurtherNodes starts a cluster of one node and one of four in turn. It reports what each of the three further nodes adds.
+func BenchmarkFurtherNodes(b *testing.B) {
+	const rounds, further = 3, 3
+	for range b.N {
+		var one, four []local.Launched
+		for range rounds {
+			one = append(one, startUp(b))
+			four = append(four, startUp(b, "--nodes", strconv.Itoa(1+further)))
+		}
+		seconds := (local.Median(four, local.Launched.Seconds) - local.Median(one, local.Launched.Seconds)) / further
+		memory := (local.Median(four, local.Launched.Megabytes) - local.Median(one, local.Launched.Megabytes)) / further
+		b.ReportMetric(seconds, "node-s")
+		b.ReportMetric(memory, "node-MB")
+		local.Report("a further node adds %.2f s (at most %.0f: %s) and %.0f MB (at most %.0f: %s)",
+			seconds, mostNodeTime, local.Met(seconds <= mostNodeTime), memory, mostNodeMemory, local.Met(memory <= mostNodeMemory))
 	}
 }
 
