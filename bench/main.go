@@ -21,21 +21,30 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
+// options are the flags.
+type options struct {
+	shapes, bin, only   string
+	rounds, timed, past int
+}
+
 func main() {
-	shapes := flag.String("shapes", "100x4,500x4,1x1000", "jobs x pods of each, separated by commas")
-	rounds := flag.Int("rounds", 3, "how often each contender runs each shape")
-	bin := flag.String("bin", "bin", "the folder of the operators to measure")
-	only := flag.String("only", "", "contenders whose names begin so, separated by commas; all of them if empty")
+	var o options
+	flag.StringVar(&o.shapes, "shapes", "100x4,500x4,1x1000", "jobs x pods of each, separated by commas")
+	flag.IntVar(&o.rounds, "rounds", 3, "how often each contender runs each shape")
+	flag.StringVar(&o.bin, "bin", "bin", "the folder of the operators to measure")
+	flag.StringVar(&o.only, "only", "", "contenders whose names begin so, separated by commas; all of them if empty")
+	flag.IntVar(&o.timed, "timers", 500, "how many jobs of ours have a timer that is due at the same time; 0 for no such wave")
+	flag.IntVar(&o.past, "past", 4500, "how many finished jobs there are when our operator starts again, beside 500 that run; 0 for no restart")
 	flag.Parse()
 	log.SetLogger(logr.Discard())
-	if err := run(context.Background(), strings.Split(*shapes, ","), *rounds, *bin, *only); err != nil {
+	if err := run(context.Background(), o); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, shapes []string, rounds int, bin, only string) error {
-	competing, err := contenders(ctx, bin, only)
+func run(ctx context.Context, o options) error {
+	competing, err := contenders(ctx, o.bin, o.only)
 	if err != nil {
 		return err
 	}
@@ -44,6 +53,24 @@ func run(ctx context.Context, shapes []string, rounds int, bin, only string) err
 		return err
 	}
 	defer w.stop()
+	if o.shapes != "" {
+		if err := w.compare(ctx, competing, strings.Split(o.shapes, ","), o.rounds); err != nil {
+			return err
+		}
+	}
+	if o.timed > 0 {
+		if err := w.timers(ctx, ownOperator(o.bin), shape{o.timed, 2}); err != nil {
+			return err
+		}
+	}
+	if o.past > 0 {
+		return w.restart(ctx, ownOperator(o.bin), o.past)
+	}
+	return nil
+}
+
+// compare lets the contenders run the shapes in turn.
+func (w *world) compare(ctx context.Context, competing []contender, shapes []string, rounds int) error {
 	all := results{}
 	for n, text := range shapes {
 		s, err := parseShape(text)
@@ -66,4 +93,28 @@ func run(ctx context.Context, shapes []string, rounds int, bin, only string) err
 	}
 	fmt.Print(all.table())
 	return nil
+}
+
+// timers prints how late our timers are when many are due at the same time.
+func (w *world) timers(ctx context.Context, ours process, s shape) error {
+	fmt.Printf("\n| %d timers at nearly the same time | earliest, s | p50, s | p99, s |\n| --- | --- | --- | --- |\n", s.jobs)
+	for _, t := range timers {
+		fmt.Fprintf(os.Stderr, "%s of %d jobs\n", t.name, s.jobs)
+		late, err := w.measureTimer(ctx, ours, s, t)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("| %s | %.2f | %.2f | %.2f |\n", t.name, late.at(0), late.at(0.5), late.at(0.99))
+	}
+	return nil
+}
+
+// restart prints what our operator does when it starts beside many jobs.
+func (w *world) restart(ctx context.Context, ours process, past int) error {
+	fmt.Fprintf(os.Stderr, "restart beside %d finished jobs\n", past)
+	r, err := w.measureRestart(ctx, ours, past, 500)
+	if err == nil {
+		fmt.Printf("\nRestart beside %s\n", r)
+	}
+	return err
 }

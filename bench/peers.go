@@ -11,7 +11,7 @@ import (
 
 // contenders are the limit, ours, and the peers, in the order in which they take turns, as far as they are asked for.
 func contenders(ctx context.Context, bin, only string) ([]contender, error) {
-	ours := process{label: "ours", userAgent: "trainyard-operator", binary: filepath.Join(bin, "trainyard-operator"), args: []string{"--metrics-bind-address=0"}}
+	ours := ownOperator(bin)
 	dir, err := moduleDir(ctx, "bench/peers/trainingoperator", "github.com/kubeflow/training-operator")
 	if err != nil {
 		return nil, err
@@ -27,6 +27,10 @@ func contenders(ctx context.Context, bin, only string) ([]contender, error) {
 		return slices.ContainsFunc(strings.Split(only, ","), func(start string) bool { return strings.HasPrefix(c.name(), start) })
 	}
 	return slices.DeleteFunc([]contender{limit{}, ours, tuned, shipped}, func(c contender) bool { return !asked(c) }), nil
+}
+
+func ownOperator(bin string) process {
+	return process{label: "ours", userAgent: "trainyard-operator", binary: filepath.Join(bin, "trainyard-operator"), args: []string{"--metrics-bind-address=0"}}
 }
 
 // moduleDir is where the files of a module are that the module in a folder requires.

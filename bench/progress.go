@@ -121,7 +121,7 @@ func (p *progress) seePod(e watch.EventType, pod *corev1.Pod) {
 func (p *progress) latencies() latencies {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.Sorted(maps.Values(p.sinceCreated))
+	return sorted(p.sinceCreated)
 }
 
 // wholeness is when each job that lost a pod had all of them again.
@@ -151,11 +151,13 @@ func (p *progress) recovery(fail func()) (latencies, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.whole = nil
-	return slices.Sorted(maps.Values(whole.took)), err
+	return sorted(whole.took), err
 }
 
 // latencies are sorted durations.
 type latencies []time.Duration
+
+func sorted(took map[string]time.Duration) latencies { return slices.Sorted(maps.Values(took)) }
 
 // at is the duration that a share of all do not exceed.
 func (l latencies) at(share float64) float64 {
