@@ -78,6 +78,7 @@ func (s *Status) Avoided(j Job, now time.Time) Avoidance {
 	var a Avoidance
 	for _, n := range s.AvoidNodes {
 		switch {
+		case j.AvoidNodes == AvoidOff: // also those that were noted before
 		case !now.Before(n.Until):
 		case j.AvoidNodes == AvoidRequire && !n.OnlyPreferred:
 			a.Require = append(a.Require, n.Node)

@@ -234,9 +234,9 @@ func (f *Failure) lastLine() string {
 	return "; it last said: " + string(words)
 }
 
-// lastWords is the last line of a text that has a letter or a digit: Open MPI, for one, ends what it says with a line of dashes.
-func lastWords(text string) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
+// lastWords is the last line of a message that has a letter or a digit: Open MPI, for one, ends what it says with a line of dashes.
+func lastWords(message string) string {
+	lines := strings.Split(strings.TrimSpace(message), "\n")
 	for _, line := range slices.Backward(lines) {
 		if strings.IndexFunc(line, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) >= 0 {
 			return strings.TrimSpace(line)

@@ -186,6 +186,7 @@ func TestHowNodesAreAvoided(t *testing.T) {
 		want     Avoidance
 	}{
 		{"others are preferred", AvoidPrefer, 3, []AvoidedNode{node("b"), node("a")}, Avoidance{Prefer: []string{"a", "b"}}},
+		{"switched off, none, also of those noted before", AvoidOff, 3, []AvoidedNode{node("a")}, Avoidance{}},
 		{"not for ever", AvoidRequire, 3, []AvoidedNode{node("a", over)}, Avoidance{}},
 		{"one may always be forbidden", AvoidRequire, 0, []AvoidedNode{node("a")}, Avoidance{Require: []string{"a"}}},
 		{"two are too many for four replicas", AvoidRequire, 3, []AvoidedNode{node("b"), node("a")}, Avoidance{Prefer: []string{"a", "b"}}},

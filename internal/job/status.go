@@ -192,6 +192,14 @@ func (s *Status) closeAttempt(now time.Time, reason, message string) {
 	}
 }
 
+// reopenAttempt forgets that the last run ended.
+func (s *Status) reopenAttempt() {
+	if n := len(s.Attempts); n > 0 {
+		last := &s.Attempts[n-1]
+		last.End, last.Reason, last.Message = time.Time{}, "", ""
+	}
+}
+
 // endReason is why the last attempt ended, empty while it runs.
 func (s *Status) endReason() string {
 	if n := len(s.Attempts); n > 0 {

@@ -59,6 +59,14 @@ func (p *pass) roleSucceeded() bool {
 	}
 }
 
+// isComplete reports whether all that must succeed has succeeded, though others may still have to end.
+func (p *pass) isComplete() bool {
+	if p.Job.Success.Rule == SuccessAny {
+		return len(p.next().role(p.Job.Success.Role).Done) > 0
+	}
+	return p.roleSucceeded()
+}
+
 // noteFinishing records since when an elastic job has a worker that succeeded. From then on nothing is restarted or
 // added: the others are about to end.
 func (p *pass) noteFinishing() {

@@ -24,14 +24,20 @@ func (p *pass) suspend() {
 	}
 }
 
-// resume starts the job again, as a further attempt: pods of the run before the suspension may still be stopping.
+// resume starts the job again, as a further attempt: pods of the run before the suspension may still be stopping. If that run had
+// succeeded, it goes on instead, and the verdict follows.
 func (p *pass) resume() {
 	s := p.next()
 	if !s.Is(Suspended) {
 		return
 	}
 	s.StartTime = ceil(p.Now)
-	if s.endReason() == ReasonSuspended {
+	switch {
+	case s.endReason() != ReasonSuspended:
+	case p.isComplete():
+		s.reopenAttempt()
+		p.recordSizes()
+	default:
 		p.nextAttempt(ReasonSuspended, "")
 	}
 	p.leaveSuspended()

@@ -51,3 +51,32 @@ func TestASuccessInTheSecondOfASuspensionCounts(t *testing.T) {
 		t.Errorf("the dataset is prepared again: %+v", w.status.Roles)
 	}
 }
+
+func TestATrainingThatSucceededIsNotRunAgainAfterASuspension(t *testing.T) {
+	for _, row := range []struct {
+		sentence string
+		job      Job
+		pod      string
+	}{
+		{"a gang", demo(1), "demo-master-0"},
+		{"an elastic job", demo(2, elastic), "demo-worker-1"},
+	} {
+		t.Run(row.sentence, func(t *testing.T) {
+			w := started(t, row.job)
+			w.exit(w.pods[row.pod], 0, "Completed", "")
+			w.edit(func(j *Job) { j.Policy.Suspend = true })
+			rest(t, w)
+			if !w.status.Is(Suspended) || w.status.Finished() {
+				t.Fatalf("a suspended job has no verdict: %+v", w.status.Conditions)
+			}
+			for _, pod := range w.pods {
+				w.gone(pod)
+			}
+			w.edit(func(j *Job) { j.Policy.Suspend = false })
+			rest(t, w)
+			if !w.status.Is(Succeeded) || w.status.Attempt != 0 || w.status.endReason() != ReasonSucceeded {
+				t.Errorf("resumed, it is %+v in attempt %d", w.status.Conditions, w.status.Attempt)
+			}
+		})
+	}
+}
