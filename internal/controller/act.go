@@ -111,7 +111,7 @@ func (p *pass) createChild(ctx context.Context, child job.Child) error {
 	switch {
 	case err == nil, apierrors.IsAlreadyExists(err): // one of an earlier attempt
 		return nil
-	case apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot create resource"): // by RBAC; quotas and policies forbid, too
 		err = fmt.Errorf("%w; the operator needs the rights of config/mpi, which is mpi: true in the chart", err)
 	}
 	return &rejection{object: strings.ToLower(child.Kind) + " " + child.GetName(), optional: !child.Required, error: err}

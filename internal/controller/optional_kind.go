@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/tools/cache"
 	crcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -70,7 +71,11 @@ func (k *optionalKind) reader(ctx context.Context, c *childKinds, wanted bool, n
 
 // watchIfServed begins to watch the kind once the API server serves it.
 func (k *optionalKind) watchIfServed(c *childKinds, now time.Time) (why string) {
-	if !k.isServed(c, now) {
+	served, err := k.isServed(c, now)
+	if err != nil {
+		return err.Error()
+	}
+	if !served {
 		return fmt.Sprintf("the cluster does not serve the kind %s", k.ChildKind.ChildKind)
 	}
 	k.Lock()
@@ -85,17 +90,20 @@ func (k *optionalKind) watchIfServed(c *childKinds, now time.Time) (why string) 
 }
 
 // isServed reports whether the API server serves the kind. A kind that it did not serve is asked for at most once in
-// job.UnreadableWait, and no answer counts as no.
-func (k *optionalKind) isServed(c *childKinds, now time.Time) bool {
+// job.UnreadableWait.
+func (k *optionalKind) isServed(c *childKinds, now time.Time) (bool, error) {
 	k.Lock()
 	defer k.Unlock()
 	if k.served || now.Sub(k.asked) < job.UnreadableWait {
-		return k.served
+		return k.served, nil
 	}
 	gvk := k.GroupVersionKind()
 	_, err := c.mgr.GetRESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err != nil && !meta.IsNoMatchError(err) {
+		return false, fmt.Errorf("asking whether the cluster serves the kind %s: %w", k.ChildKind.ChildKind, err)
+	}
 	k.asked, k.served = now, err == nil
-	return k.served
+	return k.served, nil
 }
 
 // watch starts a cache of the kind, which lives as long as the manager. A list that fails is tried again by the cache itself.

@@ -73,7 +73,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if r.agent.Image != "" {
 		p.manifest.Agent = r.agent
 	}
-	p.placeTogether()
+	if err := p.placeTogether(); err != nil {
+		return reconcile.Result{}, err
+	}
 	observed, err := p.observe(ctx)
 	if err != nil {
 		return reconcile.Result{}, err

@@ -34,7 +34,7 @@ func (k ChildKind) String() string {
 	return k.Kind + "." + k.Group
 }
 
-// Removal is the moment at which children of a kind are removed. A suspended job has none of any kind.
+// Removal is the moment at which children of a kind are removed. A suspended job has only those that are removed with the job.
 type Removal string
 
 // The moments of removal.

@@ -9,13 +9,14 @@ import (
 	"github.com/trainyard/trainyard/internal/manifest"
 )
 
-// A client whose types lack a field that we added drops it from the spec when it writes the job. What the first record kept still counts, in
-// every kind; a later value in the spec comes before it.
+// A client whose types lack a field that we added drops it from the spec when it writes the job, as Kueue does. What the first record kept
+// still counts, in every kind; a later value in the spec comes before it. In a job that Kueue does not write, what is gone was removed.
 func TestAddedFieldsSurviveOtherClients(t *testing.T) {
 	for _, kind := range All {
 		t.Run(kind.Name(), func(t *testing.T) {
 			obj := kind.New()
 			obj.SetName("demo")
+			obj.SetLabels(map[string]string{manifest.LabelQueue: "team"})
 			setTTL(obj, new(int32(60)))
 			record := func() {
 				m := kind.Read(obj)
@@ -32,6 +33,10 @@ func TestAddedFieldsSurviveOtherClients(t *testing.T) {
 			setTTL(obj, nil)
 			if ttl := ttlOf(kind, obj); ttl == nil || *ttl != 90 {
 				t.Errorf("after an edit and another client's write the TTL is %v", ttl)
+			}
+			obj.SetLabels(nil)
+			if ttl := ttlOf(kind, obj); ttl != nil {
+				t.Errorf("removed from a job without a queue, the TTL is %d", *ttl)
 			}
 			plain := kind.New()
 			plain.SetAnnotations(map[string]string{kubeflowv1.AnnotationTTL: "30"})

@@ -20,7 +20,8 @@ func Agent() (manifest.Agent, error) {
 }
 
 // localMPI lets Open MPI, before and since version 5, run where all pods share the machine's processors: without a policy each pod
-// would bind its processes to the same first ones. A container's root is nobody to be careful about.
+// would bind its processes to the same first ones. Root in a container of this machine is an ordinary user outside it, so Open MPI need
+// not refuse it.
 var localMPI = []corev1.EnvVar{
 	{Name: "OMPI_ALLOW_RUN_AS_ROOT", Value: "1"}, {Name: "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", Value: "1"},
 	{Name: "PRTE_ALLOW_RUN_AS_ROOT", Value: "1"}, {Name: "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM", Value: "1"},

@@ -101,6 +101,20 @@ func TestOtherJobsAreRefused(t *testing.T) {
 	}
 }
 
+// A stopped process, or a proxy without a backend, accepts connections and says nothing.
+func TestASilentHostIsNotWaitedForForever(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = silent.Close() }()
+	_, err = tryOnce(t.Context(), silent.Addr().String(), &ssh.ClientConfig{HostKeyCallback: ssh.InsecureIgnoreHostKey()})
+	if err == nil || !isNetwork(err) {
+		t.Errorf("it ends with %v, want an error after which it is tried again", err)
+	}
+}
+
 // When mpirun aborts it kills its clients. Processes in groups of their own must end then, too.
 func TestALostClientTakesItsProcessesWithIt(t *testing.T) {
 	conn := connect(t, newJob(t))

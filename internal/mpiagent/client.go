@@ -51,10 +51,7 @@ func parseCall(args []string) (call, error) {
 	if len(args) == 0 {
 		return c, errors.New("the host is missing")
 	}
-	_, c.host, _ = strings.Cut("@"+args[0], "@")
-	if at := strings.LastIndex(args[0], "@"); at >= 0 {
-		c.host = args[0][at+1:]
-	}
+	c.host = args[0][strings.LastIndex(args[0], "@")+1:]
 	rest := args[1:]
 	if len(rest) > 0 && rest[0] == "--" {
 		rest = rest[1:]
@@ -114,7 +111,7 @@ func dial(ctx context.Context, address string, from keys) (*ssh.Client, error) {
 		return nil, err
 	}
 	config := &ssh.ClientConfig{
-		User: "mpi", Auth: []ssh.AuthMethod{ssh.PublicKeys(own)}, Timeout: answerTime,
+		User: "mpi", Auth: []ssh.AuthMethod{ssh.PublicKeys(own)},
 		HostKeyCallback: func(_ string, _ net.Addr, key ssh.PublicKey) error {
 			if !bytes.Equal(key.Marshal(), host.Marshal()) {
 				return errForeign
@@ -125,7 +122,7 @@ func dial(ctx context.Context, address string, from keys) (*ssh.Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectWithin)
 	defer cancel()
 	for delay := firstTry; ; delay = min(2*delay, lastTry) {
-		conn, err := ssh.Dial("tcp", address, config)
+		conn, err := tryOnce(ctx, address, config)
 		if err == nil || !isNetwork(err) { // a server that answers and refuses goes on refusing
 			return conn, err
 		}
@@ -135,6 +132,22 @@ func dial(ctx context.Context, address string, from keys) (*ssh.Client, error) {
 		case <-time.After(delay):
 		}
 	}
+}
+
+// tryOnce connects. A host that accepts a connection and then says nothing is an error, too.
+func tryOnce(ctx context.Context, address string, config *ssh.ClientConfig) (*ssh.Client, error) {
+	tcp, err := (&net.Dialer{Timeout: answerTime}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	_ = tcp.SetDeadline(time.Now().Add(answerTime))
+	conn, channels, requests, err := ssh.NewClientConn(tcp, address, config)
+	if err != nil {
+		_ = tcp.Close()
+		return nil, err
+	}
+	_ = tcp.SetDeadline(time.Time{})
+	return ssh.NewClient(conn, channels, requests), nil
 }
 
 // isNetwork reports whether the way to a server failed and not the server. A Worker that dies, or a proxy whose backend is not there

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 
@@ -119,13 +120,24 @@ func newServer(from keys) (*server, error) {
 	return &server{config}, nil
 }
 
+const (
+	// handshakeTime is how long a client may take to prove that it belongs to the job.
+	handshakeTime = 30 * time.Second
+	// acceptAgain is how long after a failure the next connection is accepted.
+	acceptAgain = 100 * time.Millisecond
+)
+
 func (s *server) serve(listener net.Listener) error {
 	for {
 		conn, err := listener.Accept()
-		if err != nil {
+		switch {
+		case errors.Is(err, net.ErrClosed):
 			return fmt.Errorf("waiting for the launcher: %w", err)
+		case err != nil: // too many open files, for example, which passes
+			time.Sleep(acceptAgain)
+		default:
+			go s.handle(conn)
 		}
-		go s.handle(conn)
 	}
 }
 
@@ -133,10 +145,12 @@ func (s *server) serve(listener net.Listener) error {
 // clients, and nobody else would end the processes here.
 func (s *server) handle(tcp net.Conn) {
 	defer func() { _ = tcp.Close() }()
+	_ = tcp.SetDeadline(time.Now().Add(handshakeTime))
 	conn, channels, requests, err := ssh.NewServerConn(tcp, s.config)
 	if err != nil {
 		return // a probe, or a client of another job
 	}
+	_ = tcp.SetDeadline(time.Time{})
 	go ssh.DiscardRequests(requests)
 	gone := make(chan struct{})
 	go func() {

@@ -3,6 +3,7 @@ package record
 import (
 	"errors"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -52,8 +53,14 @@ func (s *Store) Lines(namespace string, uid types.UID, l Log, from int64, emit f
 			return err
 		}
 	}
+	if reader.open != nil {
+		_ = reader.send(*reader.open) // it has no end yet, or its process died before it wrote one
+	}
 	return nil
 }
+
+// openLineKept is how much of a line is shown. A progress bar that overwrites itself all day is one line.
+const openLineKept = 64 << 10
 
 // lineReader joins entries to lines and counts them.
 type lineReader struct {
@@ -77,7 +84,9 @@ func (r *lineReader) entry(e Entry) error {
 	if r.open == nil {
 		r.open = &Line{Number: r.next, Time: e.Time, Gap: e.IsGap(), Stderr: e.Stream == "stderr"}
 	}
-	r.open.Text = append(r.open.Text, e.Text...)
+	if r.open.Text = append(r.open.Text, e.Text...); len(r.open.Text) > 2*openLineKept && e.Partial {
+		r.open.Text = slices.Clone(r.open.Text[len(r.open.Text)-openLineKept:]) // a terminal shows its end, too
+	}
 	if e.Partial {
 		return nil
 	}

@@ -17,15 +17,26 @@ var secretWords = []string{
 	"CREDENTIALS", "AUTH", "AUTHORIZATION", "DSN",
 }
 
+// The ends of such words, and of those whose value is a secret whatever it looks like: PGPASSWORD, for example.
+var (
+	secretEnds   = []string{"TOKEN", "APIKEY", "CREDENTIALS"}
+	passwordEnds = []string{"PASSWORD", "PASSWD", "PASSPHRASE", "SECRET"}
+)
+
 // secretShapes are what secrets look like whatever their names: tokens of GitHub, Hugging Face, OpenAI, Slack and AWS, JSON web tokens,
 // private keys, and passwords in a URL.
 var secretShapes = regexp.MustCompile(`\b(gh[pousr]_|github_pat_|hf_|sk-|xox[abprs]-)[A-Za-z0-9_-]{16,}|\b(AKIA|ASIA)[0-9A-Z]{16}\b` +
-	`|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.|-----BEGIN [A-Z ]*PRIVATE KEY|://[^/@\s:]+:[^/@\s]+@`)
+	`|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.|-----BEGIN [A-Z ]*PRIVATE KEY|://[^/@\s:]*:[^/@\s]+@`)
 
 var wordBoundary = regexp.MustCompile(`[^A-Za-z0-9]+|([a-z0-9])([A-Z])`)
 
-// looksSecret reports whether the value of a variable may be a secret. Numbers and switches are none: MAX_TOKENS is a setting.
+// looksSecret reports whether the value of a variable may be a secret. Numbers and switches are none, unless they are passwords:
+// MAX_TOKENS is a setting.
 func looksSecret(name, value string) bool {
+	words := strings.Fields(strings.ToUpper(wordBoundary.ReplaceAllString(name, "$1 $2")))
+	if value != "" && slices.ContainsFunc(words, func(word string) bool { return endsWith(word, passwordEnds) }) {
+		return true
+	}
 	if _, err := strconv.ParseFloat(value, 64); err == nil || value == "" || slices.Contains([]string{"true", "false", "yes", "no"}, strings.ToLower(value)) {
 		return false
 	}
@@ -35,8 +46,11 @@ func looksSecret(name, value string) bool {
 	if name == "PWD" || name == "OLDPWD" {
 		return false // the working directory
 	}
-	words := strings.Fields(strings.ToUpper(wordBoundary.ReplaceAllString(name, "$1 $2")))
-	return slices.ContainsFunc(words, func(word string) bool { return slices.Contains(secretWords, word) })
+	return slices.ContainsFunc(words, func(word string) bool { return slices.Contains(secretWords, word) || endsWith(word, secretEnds) })
+}
+
+func endsWith(word string, ends []string) bool {
+	return slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(word, end) })
 }
 
 // Mask replaces what looks like a secret in the environments of an object, wherever it has one, and drops kubectl's copy of the object.

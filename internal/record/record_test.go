@@ -50,7 +50,7 @@ func TestSecretsAreMasked(t *testing.T) {
 	}{
 		"WANDB_API_KEY": {"0123abcd", true}, "HF_TOKEN": {"anything", true}, "dbPassword": {"x1", true}, "AWS_SECRET_ACCESS_KEY": {"x", true},
 		"DB_PWD": {"x", true}, "DATABASE": {"postgres://me:word@host/db", true}, "HARMLESS": {"hf_abcdefghijklmnopqrst", true},
-		"CERT": {"-----BEGIN RSA PRIVATE KEY-----", true}, "LR": {"0.1", false}, "MAX_TOKENS": {"2048", false}, "TOKENIZERS_PARALLELISM": {"maybe", false},
+		"PGPASSWORD": {"12345", true}, "CACHE": {"redis://:secret@host/0", true}, "CERT": {"-----BEGIN RSA PRIVATE KEY-----", true}, "LR": {"0.1", false}, "MAX_TOKENS": {"2048", false}, "TOKENIZERS_PARALLELISM": {"maybe", false},
 		"PWD": {"/home/me", false}, "USE_AUTH": {"true", false}, "MASTER_ADDR": {"demo-master-0", false}, "MONKEY": {"banana", false}, "TOKEN": {"", false},
 	} {
 		if got := looksSecret(name, row.value); got != row.masked {

@@ -137,6 +137,11 @@ func (w *LogWriter) Last() (at time.Time, same int) { return w.index.Last, w.ind
 
 // Write appends whole entries: all of them, or none if it returns an error.
 func (w *LogWriter) Write(entries []byte) error {
+	if w.index.Bytes >= partSize {
+		if err := w.seal(); err != nil {
+			return err
+		}
+	}
 	if w.file == nil {
 		file, err := os.OpenFile(filepath.Join(w.dir, w.open.name()), os.O_CREATE|os.O_RDWR|os.O_TRUNC, 0o600)
 		if err != nil {
@@ -148,9 +153,6 @@ func (w *LogWriter) Write(entries []byte) error {
 		return errors.Join(err, w.truncate(w.file))
 	}
 	w.index.add(entries)
-	if w.index.Bytes >= partSize {
-		return w.seal()
-	}
 	return nil
 }
 
@@ -190,7 +192,7 @@ func (w *LogWriter) limitSize() error {
 		}
 	}
 	for total > w.limit && head < len(w.sealed)-1 {
-		if err := os.Remove(filepath.Join(w.dir, part{w.sealed[head].number, true}.name())); err != nil {
+		if err := os.Remove(filepath.Join(w.dir, part{w.sealed[head].number, true}.name())); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 		total -= w.sealed[head].bytes
@@ -212,7 +214,7 @@ func writePart(name string, index Index, content io.Reader) error {
 	if err == nil {
 		compressed.Comment = string(comment)
 		_, err = io.Copy(compressed, content)
-		err = errors.Join(err, compressed.Close())
+		err = errors.Join(err, compressed.Close(), file.Sync()) // the part that it replaces is removed
 	}
 	if err = errors.Join(err, file.Close()); err == nil {
 		err = os.Rename(file.Name(), name)

@@ -157,10 +157,10 @@ func (r *Recorder) podChanged(pod *corev1.Pod, gone bool) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.present[pod.UID] = !gone
 	if _, ok := r.settled[owner.UID]; ok && !gone {
 		return
 	}
-	r.present[pod.UID] = !gone
 	j := r.find(pod.Namespace, owner.UID)
 	p := j.pods[pod.UID]
 	if p == nil {
@@ -228,7 +228,9 @@ func (r *Recorder) markUnseen(now time.Time) {
 		for uid, p := range j.pods {
 			if !r.present[uid] && p.Gone.IsZero() {
 				p.Gone, j.dirty = now, true
-				r.report(r.logs.lose(j.uid, &p.Pod, now))
+				if !p.Complete {
+					r.report(r.logs.lose(j.uid, &p.Pod, now))
+				}
 			}
 		}
 	}

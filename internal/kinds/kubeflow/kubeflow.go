@@ -59,7 +59,9 @@ func (Kind) Write(obj manifest.Object, m *manifest.Manifest, s job.Status) {
 	parts := obj.(kubeflowv1.Job).Parts()
 	kept := parts.FlatPolicy.Or(parts.Status.Policy)
 	*parts.Status = manifest.WriteStatus(s, m.Selector)
-	parts.Status.Policy = kept
+	if inQueue(obj) {
+		parts.Status.Policy = kept
+	}
 }
 
 // Suspend edits a job so that it is suspended, or resumed.
@@ -90,7 +92,7 @@ func (Kind) Conditions(obj manifest.Object) []kubeflowv1.JobCondition {
 func (k Kind) Read(obj manifest.Object) *manifest.Manifest {
 	written := *obj.(kubeflowv1.Job).Parts().ReplicaSpecs
 	defaulted := obj.DeepCopyObject().(kubeflowv1.Job)
-	if flat, status := defaulted.Parts().FlatPolicy, defaulted.Parts().Status; status.Policy != nil {
+	if flat, status := defaulted.Parts().FlatPolicy, defaulted.Parts().Status; status.Policy != nil && inQueue(obj) {
 		flat.LifecyclePolicy = *flat.Or(status.Policy)
 	}
 	defaulted.SetDefaults()
@@ -178,14 +180,15 @@ func unsized(written map[kubeflowv1.ReplicaType]*kubeflowv1.ReplicaSpec, role st
 	return spec != nil && spec.Replicas == nil
 }
 
-// misstated tells whether an elastic job names another number of replicas than it runs: fewer than its minimum, for example.
+// inQueue reports whether Kueue admits the job. Its client may drop the policies that it does not know from the spec, so they are kept
+// in the status. Anybody else who removes one means it.
+func inQueue(obj manifest.Object) bool { return obj.GetLabels()[manifest.LabelQueue] != "" }
+
+// misstated tells whether an elastic job names another number of replicas than it runs: fewer than its minimum, for example. Only a role
+// in its own letter case has the scale subresource, by which the number is written.
 func misstated(written map[kubeflowv1.ReplicaType]*kubeflowv1.ReplicaSpec, m *manifest.Manifest) bool {
-	for name, spec := range written {
-		if spec != nil && strings.EqualFold(string(name), m.Job.Elastic.Role) {
-			return spec.Replicas == nil && m.ElasticSize() != 1 || spec.Replicas != nil && *spec.Replicas != m.ElasticSize()
-		}
-	}
-	return false
+	spec := written[kubeflowv1.ReplicaType(m.Job.Elastic.Role)]
+	return spec != nil && (spec.Replicas == nil && m.ElasticSize() != 1 || spec.Replicas != nil && *spec.Replicas != m.ElasticSize())
 }
 
 // unqueued says that Kueue cannot admit a job of a queue, because it knows the kind's roles in their own letter case only.

@@ -78,9 +78,10 @@ func (g Gang) Equip(pod *corev1.Pod, r job.Replica, container *corev1.Container)
 		Name: "mpi-agent", Image: m.Agent.Image, ImagePullPolicy: corev1.PullIfNotPresent,
 		Command:      append(slices.Clone(m.Agent.Command), g.plan(r).Args()...),
 		VolumeMounts: []corev1.VolumeMount{{Name: filesVolume, MountPath: mpiplan.Dir}},
+		// Requests equal to limits: one container in which they differ takes the QoS class Guaranteed, and with it exclusive cores, from
+		// its pod. An init container does not add to what the pod asks for.
 		Resources: corev1.ResourceRequirements{
-			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("32Mi")},
-			Limits:   corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("256Mi")},
+			Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("128Mi")},
 		},
 		SecurityContext: &corev1.SecurityContext{
 			AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},

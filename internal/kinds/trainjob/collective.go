@@ -2,10 +2,10 @@ package trainjob
 
 import (
 	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/trainyard/trainyard/api/naming"
 	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
 	"github.com/trainyard/trainyard/internal/job"
 	"github.com/trainyard/trainyard/internal/manifest"
@@ -49,13 +49,18 @@ func meet(m *manifest.Manifest, variables func(job.Replica) []corev1.EnvVar) {
 	}
 }
 
-// gpus is how many GPUs a container asks for, whoever makes them.
+// gpus is how many GPUs a container asks for, whoever makes them. Of several such resources the smallest number counts: beside a number
+// of virtual GPUs there may be one of their memory.
 func gpus(resources corev1.ResourceRequirements) int64 {
 	for _, list := range []corev1.ResourceList{resources.Requests, resources.Limits} {
+		var least int64
 		for name, quantity := range list {
-			if strings.Contains(strings.ToLower(string(name)), "gpu") && quantity.Value() > 0 {
-				return quantity.Value()
+			if n := quantity.Value(); naming.IsGPU(name) && n > 0 && (least == 0 || n < least) {
+				least = n
 			}
+		}
+		if least > 0 {
+			return least
 		}
 	}
 	return 0

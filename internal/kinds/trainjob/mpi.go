@@ -88,10 +88,5 @@ func mpiSlots(policy *trainer.MPIMLPolicySource, node *corev1.Container, tj *tra
 	if n := policy.NumProcPerNode; n != nil && *n != 1 {
 		return *n
 	}
-	for name, quantity := range node.Resources.Limits {
-		if naming.IsGPU(name) && quantity.Value() > 0 {
-			return int32(quantity.Value())
-		}
-	}
-	return 1
+	return int32(max(gpus(node.Resources), 1))
 }

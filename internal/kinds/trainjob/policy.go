@@ -10,11 +10,14 @@ import (
 // defaultRetries is how often a job is retried where no limit is set, as in Kubernetes' Jobs.
 const defaultRetries = 6
 
-// policyOf are the policies of a TrainJob that clients of Trainer may not know: as its spec has them, or had them before such a client
-// dropped them.
+// policyOf are the policies of a TrainJob that clients of Trainer may not know: as its spec has them or, where Kueue admits it, had them
+// before Kueue's client dropped them.
 func policyOf(tj *trainer.TrainJob) *kubeflowv1.LifecyclePolicy {
 	written := kubeflowv1.LifecyclePolicy{
 		TTLSecondsAfterFinished: tj.Spec.TTLSecondsAfterFinished, ActiveDeadlineSeconds: tj.Spec.ActiveDeadlineSeconds,
+	}
+	if tj.Labels[manifest.LabelQueue] == "" {
+		return &written // whoever removes one means it
 	}
 	return written.Or(tj.Status.Policy)
 }
