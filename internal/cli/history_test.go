@@ -33,6 +33,8 @@ func TestAJobCanBeReadWhenItIsGone(t *testing.T) {
 		t.Errorf("the log of the first attempt is %+v", o)
 	}
 	d.expect(types("logs", "demo", "-f", "--tail=1"), 0, `\Aworker-0 \| of rank 0$`)
+	d.expect(types("trace", "demo"), 0, stopped, `"name":"attempt 1".*"message":"Worker 0 .* exited with code 1.*"name":"training".*"name":"restart".*"name":"attempt 2"`)
+	d.refuses(types("trace", "demo", "--to=localhost"), 2, "--to localhost: use an address such as http://localhost:4318")
 	d.refuses(types("logs", "other"), 1, "there is no such job as other in namespace default: `trainyard history` lists the jobs")
 
 	// The next cluster of the directory knows it, and another job of the name does not hide it.
