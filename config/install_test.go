@@ -150,9 +150,33 @@ func TestEveryInstallerHasTheEmbeddedDefinitions(t *testing.T) {
 			t.Errorf("%s in config/crd (-embedded +built):\n%s", crd.Name, diff)
 		}
 	}
-	want, got := files(t, "../api/crds/*_*.yaml"), files(t, chartFolder+"/crds/*")
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the chart's definitions (-api/crds +chart):\n%s", diff)
+	for _, folder := range []string{"", "jobset/"} {
+		want, got := files(t, "../api/crds/"+folder+"*_*.yaml"), files(t, chartFolder+"/crds/"+folder+"*_*.yaml")
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("the chart's definitions (-api/crds +chart):\n%s", diff)
+		}
+	}
+}
+
+// Helm creates what is in the folder crds if it is not there, and neither replaces nor removes it.
+func TestHelmOffersTheDefinitionOfJobSets(t *testing.T) {
+	chart, err := loader.Load(chartFolder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, crd := range chart.CRDObjects() {
+		if string(crd.File.Data) == string(crds.JobSet) {
+			found = append(found, crd.Filename)
+		}
+	}
+	if len(found) != 1 {
+		t.Errorf("the chart's definitions of JobSets are %q, want one", found)
+	}
+	for name := range kustomized(t, "default") {
+		if strings.HasSuffix(name, "jobset.x-k8s.io") {
+			t.Errorf("kustomize has %s, and would replace or remove that of a cluster", name)
+		}
 	}
 }
 

@@ -20,6 +20,11 @@ import (
 //go:embed *_*.yaml
 var Files embed.FS
 
+// JobSet is the YAML of the definition of JobSets as their project publishes it. It is not ours: see definition.OfferJobSet.
+//
+//go:embed jobset/jobset.x-k8s.io_jobsets.yaml
+var JobSet []byte
+
 // Resources are the defined resources, by group and plural. They are read from the file names, in their order.
 func Resources() []schema.GroupResource {
 	entries, _ := Files.ReadDir(".")

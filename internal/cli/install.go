@@ -94,6 +94,13 @@ func (i *install) run(cmd *cobra.Command) error {
 			return i.explain(err)
 		}
 	}
+	created, err := definition.OfferJobSet(cmd.Context(), access)
+	if err != nil {
+		return i.explain(err)
+	}
+	if created {
+		out.printf("customresourcedefinition jobsets.jobset.x-k8s.io, for Kueue\n")
+	}
 	if i.crdOnly {
 		out.printf("The kinds of jobs are installed.\n")
 		return out.err

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/trainyard/trainyard/api/crds"
 	"github.com/trainyard/trainyard/internal/cluster"
 	"github.com/trainyard/trainyard/internal/testing/local"
 )
@@ -43,7 +44,7 @@ func TestInstall(t *testing.T) {
 		d.refuses(trainyard(admin, "install", "--image=here/operator:1"), 1,
 			other.operator+` runs the same kinds of jobs on this cluster \(deployment `+other.name+` in namespace default\): stop it with `+
 				"`kubectl -n default scale deployment "+other.name+" --replicas=0`, or install anyway with --beside-others$")
-		d.expect(trainyard(admin, "install", "--crds-only", "--beside-others"), 0)
+		d.expect(trainyard(admin, "install", "--crds-only", "--beside-others"), 0, "^The kinds of jobs are installed.$")
 		d.expect(trainyard(admin, "kubectl", "scale", "deployment", other.name, "--replicas=0"), 0)
 	}
 
@@ -68,6 +69,33 @@ func TestInstall(t *testing.T) {
 	}
 	d.expect(trainyard(admin, "install", "--image=here/operator:2"), 0)
 	d.expect(trainyard(admin, "kubectl", "get", "deployment", "--namespace=trainyard-system", "-o", "yaml"), 0, "image: here/operator:2$")
+}
+
+// Kueue needs the definition of JobSets wherever there are TrainJobs. It is created if it is missing, belongs to JobSet afterwards, and an
+// installation of JobSet takes it over.
+func TestInstallOffersTheDefinitionOfJobSets(t *testing.T) {
+	t.Parallel()
+	api, err := cluster.StartAPI(t.Context(), cluster.APIOptions{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(api.Stop)
+	d, config := desk{&local.World{TB: t}}, kubeconfig(t, api, "")
+	trainyard := func(args ...string) local.Outcome {
+		return finish(d, &exec.Cmd{Path: "/proc/self/exe", Args: append([]string{trainyardName}, args...), Env: append(os.Environ(), "KUBECONFIG="+config)})
+	}
+	d.expect(trainyard("install", "--crds-only"), 0, "^customresourcedefinition jobsets.jobset.x-k8s.io, for Kueue$")
+
+	theirs := filepath.Join(t.TempDir(), "jobset.yaml")
+	text := strings.Replace(string(crds.JobSet), "name: TerminalState", "name: Final", 1)
+	if err := os.WriteFile(theirs, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	d.expect(trainyard("kubectl", "apply", "--server-side", "-f", theirs), 0)
+	if o := trainyard("install", "--crds-only"); o.Code != 0 || strings.Contains(o.Stdout, "jobsets") {
+		t.Errorf("with a definition of JobSets:\n%s%s", o.Stdout, o.Stderr)
+	}
+	d.expect(trainyard("kubectl", "get", "crd", "jobsets.jobset.x-k8s.io", "-o", "yaml"), 0, "name: Final$")
 }
 
 // kubeconfig is for an API server, as its administrator or as a user whom the administrator impersonates.

@@ -4,6 +4,7 @@ package localoperator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -55,7 +56,10 @@ func Run(ctx context.Context, inside cluster.Inside) error {
 		return err
 	}
 	// Only jobs that use a runtime wait for the runtimes.
-	err = mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return InstallRuntimes(ctx, config) }))
+	err = errors.Join(
+		mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return InstallRuntimes(ctx, config) })),
+		mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return offerJobSetToKueue(ctx, config) })),
+	)
 	if err != nil {
 		return fmt.Errorf("starting the operator: %w", err)
 	}

@@ -1,7 +1,7 @@
 // Command gen completes the definitions that controller-gen wrote into the current directory, with the few things that no marker
 // can express: all versions have the same schema (but for one default of MPIJobs), Kubernetes' own types have no descriptions,
-// ephemeral containers of pod templates are not described, runtimes can be edited, and rules can refer to the name. Then it copies
-// the definitions to the installers.
+// ephemeral containers of pod templates are not described, runtimes can be edited, and rules can refer to the name. It
+// also writes the definition of JobSets, which comes from another module. Then it copies the definitions to the installers.
 package main
 
 import (
@@ -35,6 +35,9 @@ func run() error {
 		if err := finish(file); err != nil {
 			return err
 		}
+	}
+	if err := borrowJobSet(); err != nil {
+		return err
 	}
 	return publish(files)
 }

@@ -15,10 +15,10 @@ func publish(files []string) error {
 	if err := os.RemoveAll(chart); err != nil {
 		return fmt.Errorf("emptying the chart's definitions: %w", err)
 	}
-	if err := os.MkdirAll(chart, 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(chart, filepath.Dir(jobSet)), 0o755); err != nil {
 		return fmt.Errorf("creating the directory of the chart's definitions: %w", err)
 	}
-	for _, file := range files {
+	for _, file := range append([]string{jobSet}, files...) {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			return fmt.Errorf("reading a finished definition: %w", err)
