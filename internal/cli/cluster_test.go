@@ -27,7 +27,7 @@ func newDesk(t *testing.T) desk {
 
 // command is trainyard with these arguments, about the desk's namespace. What follows "--" is left at the end.
 func (d desk) command(args ...string) *exec.Cmd {
-	flags := []string{"--namespace=" + d.Namespace, "--kubeconfig=" + local.Shared(d.TB).Kubeconfig()}
+	flags := []string{"--namespace=" + d.Namespace, "--kubeconfig=" + d.Kubeconfig()}
 	return &exec.Cmd{Path: "/proc/self/exe", Args: append(append([]string{trainyardName, args[0]}, flags...), args[1:]...), Env: os.Environ()}
 }
 

@@ -136,11 +136,14 @@ func (g *get) jobs(cmd *cobra.Command, args []string) ([]*yard.Job, error) {
 		if g.history || y.Stopped {
 			find = func(ctx context.Context, name string) (*yard.Yard, *yard.Job, error) { return g.look(ctx, cmd, name) }
 		}
-		_, j, err := find(cmd.Context(), args[0])
+		y, j, err := find(cmd.Context(), args[0])
 		if advice := otherObjects[args[0]]; advice != "" && errors.Is(err, yard.ErrNotFound) {
 			err = fmt.Errorf("there is no job of the name %s: %s", args[0], advice)
 		}
-		return []*yard.Job{j}, err
+		if err != nil {
+			return nil, err
+		}
+		return []*yard.Job{j}, g.explain(y.AskKueue(cmd.Context(), j))
 	}
 	selector, err := parseSelector(g.selector)
 	if err != nil {
@@ -155,6 +158,11 @@ func (g *get) jobs(cmd *cobra.Command, args []string) ([]*yard.Job, error) {
 		jobs, err = y.Jobs(cmd.Context(), namespace, selector)
 		y.Stopped = hasEnded(y, err) && !g.watch
 		if err != nil && !y.Stopped {
+			return nil, g.explain(err)
+		}
+	}
+	if !y.Stopped {
+		if err := y.AskKueue(cmd.Context(), jobs...); err != nil {
 			return nil, g.explain(err)
 		}
 	}

@@ -26,8 +26,13 @@ func suspendOrResume(verb, done, before, short string, suspend bool) *cobra.Comm
 				return t.explain(err)
 			}
 			out := &printer{Writer: cmd.OutOrStdout()}
-			if !changed {
+			switch {
+			case !changed:
 				done = before
+			case j.Kueue != nil && suspend:
+				done += ", and Kueue does not admit it"
+			case j.Kueue != nil:
+				done += ": Kueue starts it when the queue " + j.Kueue.Queue + " has room"
 			}
 			out.printf("%s is %s.\n", j.Job.Name, done)
 			return out.err

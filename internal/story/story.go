@@ -7,6 +7,7 @@
 package story
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,6 +30,8 @@ type Story struct {
 	// Pods are the job's present pods; Warnings are Kubernetes' warnings about them, the newest last.
 	Pods     []corev1.Pod
 	Warnings []string
+	// Kueue says what the job waits for while Kueue holds it: "waits for Kueue: …". It is empty if Kueue does not.
+	Kueue string
 }
 
 // Command is a command about the job that a person can type: `trainyard logs JOB -f`.
@@ -64,7 +67,7 @@ func (s Story) Message() string {
 	if s.Status.Is(job.Failed) {
 		return s.cause()
 	}
-	return s.Status.Message
+	return cmp.Or(s.Kueue, s.Status.Message)
 }
 
 // EndReason is why the job's last attempt ended, empty while it runs.

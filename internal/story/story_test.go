@@ -125,6 +125,10 @@ func TestStories(t *testing.T) {
 			s.becomes(job.Running, day.Add(31*time.Minute), "")
 		}},
 		{"it is suspended", func(s *Story) { s.becomes(job.Suspended, day.Add(30*time.Minute), "") }},
+		{"Kueue has not admitted it", func(s *Story) {
+			s.becomes(job.Suspended, day.Add(30*time.Minute), "")
+			s.Kueue = "waits for Kueue: it is number 2 in the queue team; insufficient unused quota for cpu in flavor default, 3 more needed"
+		}},
 		{"it succeeded", func(s *Story) {
 			s.Status.CompletionTime = day.Add(50 * time.Minute)
 			s.becomes(job.Succeeded, s.Status.CompletionTime, "")

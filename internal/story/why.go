@@ -24,6 +24,8 @@ func (s Story) Why() string {
 	case len(s.Status.Conditions) == 0:
 		say("%s was submitted %s ago and no operator has looked at it yet.", name, Span(s.Now.Sub(s.Created)))
 		say("Is one running? `trainyard up` starts one on your machine, `trainyard install` installs one on a cluster.")
+	case s.Status.Is(job.Suspended) && s.Kueue != "":
+		say("%s has been suspended for %s and %s. Kueue starts it.", name, Span(s.Now.Sub(s.Since())), s.Kueue)
 	case s.Status.Is(job.Suspended):
 		say("%s has been suspended for %s and has no pods.", name, Span(s.Now.Sub(s.Since())))
 		say("%s starts it again.", s.Command("resume"))

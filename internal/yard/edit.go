@@ -43,6 +43,12 @@ func (y *Yard) Suspend(ctx context.Context, j *Job, suspend bool) (changed bool,
 	if err := j.Editable(verb); err != nil {
 		return false, err
 	}
+	if err := y.AskKueue(ctx, j); err != nil {
+		return false, err
+	}
+	if j.Kueue != nil {
+		return y.suspendInKueue(ctx, j, suspend)
+	}
 	if j.Job.Policy.Suspend == suspend {
 		return false, nil
 	}

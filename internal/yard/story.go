@@ -16,13 +16,20 @@ func (j *Job) Brief(now time.Time) story.Story {
 	if j.Recorded != nil && !j.Status.Finished() {
 		now = j.Recorded.Updated
 	}
-	return story.Story{Job: j.Job, Status: j.Status, Created: j.Object.GetCreationTimestamp().Time, Now: now}
+	s := story.Story{Job: j.Job, Status: j.Status, Created: j.Object.GetCreationTimestamp().Time, Now: now}
+	if j.Kueue != nil && j.Kueue.Active && j.Job.Policy.Suspend {
+		s.Kueue = j.Kueue.Waits()
+	}
+	return s
 }
 
-// Story is a job's story with its pods and Kubernetes' warnings.
+// Story is a job's story with its pods, Kubernetes' warnings and what Kueue says.
 func (y *Yard) Story(ctx context.Context, j *Job, now time.Time) (story.Story, error) {
+	err := y.AskKueue(ctx, j)
 	s := j.Brief(now)
-	var err error
+	if err != nil {
+		return s, err
+	}
 	if s.Pods, err = y.Pods(ctx, j); err != nil {
 		return s, err
 	}

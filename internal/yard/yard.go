@@ -48,6 +48,8 @@ type Job struct {
 	*manifest.Manifest
 	// Gone says that the job is deleted: this is its last state.
 	Gone bool
+	// Kueue is what Kueue knows about the job, nil if it is not asked or knows nothing.
+	Kueue *Workload
 	// Recorded is where the job comes from if it does not come from the API server.
 	Recorded *record.Record
 }
