@@ -17,6 +17,9 @@ func (p *pass) placeTogether() (err error) {
 		return served
 	}
 	asks := p.manifest.Placement
+	if asks != nil {
+		p.manifest.Job.ScheduleTimeoutSeconds = asks.ScheduleTimeoutSeconds
+	}
 	switch {
 	case p.gangScheduler == None || p.manifest.Job.Missing != "" || p.manifest.Job.Invalid != "":
 	case asks != nil && asks.Scheduler != "" && (p.gangScheduler == "" || serves(manifest.GangSchedulerNamed(asks.Scheduler))):

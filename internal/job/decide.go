@@ -47,6 +47,7 @@ func (p *pass) decideActive() {
 		return
 	}
 	p.restartFailed() // before run: it says which pods are garbage, and when new ones may start
+	p.releasePlaces() // after restartFailed: an attempt that has failed is over already
 	p.run()
 }
 

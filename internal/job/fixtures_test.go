@@ -99,6 +99,8 @@ func set(j *Job, word string) error {
 		j.Invalid = value
 	case "gang": // gang=0: all that the job cannot train without are placed together
 		placedTogether(j, int32(number))
+	case "scheduleTimeoutSeconds":
+		j.ScheduleTimeoutSeconds = ptr(int32(number))
 	case "scope":
 		j.ScopeOverride = Scope(value)
 	case "restartPolicy":

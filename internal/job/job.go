@@ -41,6 +41,9 @@ type Job struct {
 	Gang *Gang
 	// LeavesNodes says that the job restarts elsewhere when one of its nodes is about to be drained or maintained.
 	LeavesNodes bool
+	// ScheduleTimeoutSeconds is how long replicas with a node wait for others that have none, where no scheduler places them together;
+	// nil for ever.
+	ScheduleTimeoutSeconds *int32
 	// Elastic is set when the number of replicas of one role may differ from what was asked.
 	Elastic *Elastic
 

@@ -69,6 +69,7 @@ const (
 	ReasonRestarted        = "Restarted"        // a failure, charged
 	ReasonDisrupted        = "Disrupted"        // a failure, not charged
 	ReasonScaled           = "Scaled"           // another number of replicas was asked for
+	ReasonUnplaced         = "Unplaced"         // a part of it held places for too long
 	ReasonSuspended        = "Suspended"
 )
 

@@ -107,8 +107,9 @@ type SchedulingPolicy struct {
 	// +optional
 	PriorityClass string `json:"priorityClass,omitempty"`
 
-	// scheduleTimeoutSeconds is how long coscheduling may hold nodes for a part of the gang while it looks for the rest. Other schedulers hold
-	// none. Unset means the scheduler's default.
+	// scheduleTimeoutSeconds is how long a part of the gang may hold nodes while the rest has none. Coscheduling releases them then. If no
+	// scheduler places the gang together, all its pods stop and start again later, and no retry is charged. kube-scheduler and Volcano hold no
+	// nodes for a part of a gang. Unset means coscheduling's default, or without a gang scheduler no limit; zero means the same.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	ScheduleTimeoutSeconds *int32 `json:"scheduleTimeoutSeconds,omitempty"`
