@@ -3,7 +3,7 @@
 set -eu
 want="python3-torch python3-numpy"
 if [ "${1:-}" != demo ]; then
-	want="$want python3-kubernetes openmpi-bin libopenmpi-dev mpich libmpich-dev gcc libc6-dev tmux chromium"
+	want="$want python3-kubernetes python3-xgboost openmpi-bin libopenmpi-dev mpich libmpich-dev gcc libc6-dev tmux chromium"
 fi
 missing=""
 for package in $want; do

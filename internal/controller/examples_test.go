@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
 )
@@ -87,6 +90,31 @@ func TestTheReplicasOfAnXGBoostJobMeetAtTheMaster(t *testing.T) {
 	w.says("xgboostjob-master-0", "rank 0 of 3, master xgboostjob-master-0:9999", "workers: 2 found",
 		"rank 1 has sent 1000 values", "rank 2 has sent 1000 values", "done: 3000 values in 10 bins")
 	w.Await("rank 2: taken", "logs", "xgboostjob-worker-1")
+}
+
+// XGBoost itself trains over three pods: its tracker runs in the Master, and the replicas find it by the variables that XGBoost reads. All of
+// them end with the same trees, although each has other data.
+func TestXGBoostTrainsOverItsTracker(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	script, err := filepath.Abs(filepath.Join("testdata", "boost.py"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	role := func(n int32) *kubeflowv1.ReplicaSpec {
+		return running(n, "DMLC_WORKER_CONNECT_RETRY=100 exec /usr/bin/python3 "+script)
+	}
+	xj := &kubeflowv1.XGBoostJob{ObjectMeta: metav1.ObjectMeta{Name: "boost"}}
+	xj.Spec.XGBReplicaSpecs = roles{"Master": role(1), "Worker": role(2)}
+	xj.Spec.RunPolicy.CleanPodPolicy = new(kubeflowv1.CleanPodPolicyNone)
+	w.submit(xj).becomes(kubeflowv1.JobSucceeded)
+	trees := regexp.MustCompile(`rank (\d) of 3 is done, trees (\w+)`)
+	found := trees.FindStringSubmatch(w.Logs("boost-master-0"))
+	if found == nil || found[1] != "0" {
+		t.Fatalf("the Master says %q", w.Logs("boost-master-0"))
+	}
+	w.Await("rank 1 of 3 is done, trees "+found[2], "logs", "boost-worker-0")
+	w.Await("rank 2 of 3 is done, trees "+found[2], "logs", "boost-worker-1")
 }
 
 // The first Worker serves at its own address, which the kubelet gives it, and the others find it by name.

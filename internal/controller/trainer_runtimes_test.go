@@ -47,6 +47,21 @@ func (w *world) theirRuntimes() map[string]*unstructured.Unstructured {
 	return all
 }
 
+// withoutUsers removes the users and groups of pods.
+func withoutUsers(value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		delete(v, "securityContext")
+		for _, inner := range v {
+			withoutUsers(inner)
+		}
+	case []any:
+		for _, inner := range v {
+			withoutUsers(inner)
+		}
+	}
+}
+
 // meeting is what a distributed framework does first, by whatever names: the first node listens, and the others connect to it.
 const meeting = `import os, socket, sys
 host, port, rank, size = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
@@ -86,6 +101,9 @@ func TestTheRuntimesOfTrainer(t *testing.T) {
 	}
 	ref := func(w *world, name string) trainer.RuntimeRef {
 		runtime := runtimes[name].DeepCopy()
+		if os.Geteuid() != 0 { // a local cluster of an ordinary user has that user only
+			withoutUsers(runtime.Object)
+		}
 		runtime.SetName(name + "-" + w.Namespace)
 		if err := w.client.Create(w.t.Context(), runtime); err != nil {
 			w.Fatal(err)
@@ -107,6 +125,13 @@ func TestTheRuntimesOfTrainer(t *testing.T) {
 			w.says(name+"-node-1", "rank 1 of 2 met")
 		})
 	}
+	w.row("deepspeed-distributed lets mpirun start processes on the launcher and the other nodes", func(w *world) {
+		w.submit(trainjob("deepspeed", func(tj *trainer.TrainJob) {
+			tj.Spec.RuntimeRef = ref(w, "deepspeed-distributed")
+			tj.Spec.Trainer = &trainer.Trainer{NumNodes: new(int32(2)), Command: []string{"mpirun", "hostname"}}
+		})).becomes(kubeflowv1.JobSucceeded)
+		w.says("deepspeed-launcher-0", "deepspeed-launcher-0", "deepspeed-node-0")
+	})
 	w.row("our mpi-distributed needs no command for its nodes, and no user", func(w *world) {
 		w.submit(trainjob("ours", func(tj *trainer.TrainJob) {
 			tj.Spec.RuntimeRef = ref(w, "mpi-distributed")
