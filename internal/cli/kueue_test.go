@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Kueue would undo what a person writes into a job of its queues: the verbs ask it instead. Kueue itself does not run here, only its object
-// exists; `make prove` has the real one.
+// Kueue would undo what a person writes into a job of its queues: the verbs ask it instead. Kueue itself does not run here. Its object exists, with
+// a definition of the test.
 func TestKueueDecidesWhenAJobRuns(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
