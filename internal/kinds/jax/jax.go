@@ -23,8 +23,8 @@ var Kind = kubeflow.Kind{
 	Environment: environment,
 }
 
-// environment has the names of Training Operator, which a program passes to jax.distributed.initialize, and those that JAX reads by
-// itself: its address has a port.
+// environment has the names of Training Operator, which a program passes to jax.distributed.initialize, and those of Trainer. Of them JAX
+// reads the coordinator's address by itself, which has a port.
 func environment(m *manifest.Manifest, obj kubeflowv1.Job, r job.Replica, _ int32) manifest.Env {
 	port, coordinator := kubeflow.LeaderPort(m, obj), m.Job.PodName(m.Leader)
 	var v kubeflow.Variables
