@@ -58,10 +58,21 @@ func rejectUnknownCommand(cmd *cobra.Command, args []string) error {
 	if advice := otherTools[args[0]]; advice != "" && !cmd.HasParent() {
 		return usageError{fmt.Errorf("there is no command %q: %s", args[0], advice)}
 	}
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+	if near := similarVerbs(cmd, args[0]); len(near) > 0 {
 		return usageError{fmt.Errorf("there is no command %q: did you mean %s?", args[0], strings.Join(near, " or "))}
 	}
 	return usageError{fmt.Errorf("there is no command %q: `%s --help` lists them", args[0], cmd.CommandPath())}
+}
+
+// similarVerbs are the verbs that are most like a word: one letter differs, else two.
+func similarVerbs(cmd *cobra.Command, word string) []string {
+	for letters := 1; letters <= 2; letters++ {
+		cmd.SuggestionsMinimumDistance = letters
+		if near := cmd.SuggestionsFor(word); len(near) > 0 {
+			return near
+		}
+	}
+	return nil
 }
 
 // rejectUnknownTopic refuses help on a word that is not a verb.

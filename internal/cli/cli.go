@@ -86,8 +86,6 @@ func command(name string, args []string) *cobra.Command {
 		Short:         "Run distributed training jobs on this machine or on any Kubernetes cluster",
 		SilenceErrors: true,
 		SilenceUsage:  true,
-
-		SuggestionsMinimumDistance: 2,
 	}
 	root.SetFlagErrorFunc(flagError)
 	if flag := pflag.CommandLine.Lookup("version"); flag != nil {

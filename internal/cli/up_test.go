@@ -126,7 +126,7 @@ func TestWrongUsage(t *testing.T) {
 		{"an unknown flag", "trainyard: unknown flag: --fast; `trainyard up --help` lists the flags\n", []string{"up", "--fast"}},
 		{"a flag without its value", "trainyard: flag needs an argument: --data-dir; `trainyard up --help` lists the flags\n", []string{"up", "--data-dir"}},
 		{"an argument too many", "trainyard: \"trainyard up\" takes no arguments, but got \"now\"\n", []string{"up", "now"}},
-		{"an unknown verb", "trainyard: there is no command \"upp\": did you mean cp or top or up?\n", []string{"upp"}},
+		{"an unknown verb", "trainyard: there is no command \"upp\": did you mean up?\n", []string{"upp"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cmd := local.CLI(c.args...)

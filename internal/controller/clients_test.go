@@ -118,19 +118,20 @@ func (w *world) watched(events watch.Interface, state theirs.JobConditionType, s
 	return theirs.JobStatus{}
 }
 
-// The manifests of every era, and the examples that Training Operator publishes, are taken by the API server as they are:
+// The manifests of every era, and the examples that Training Operator and mpi-operator publish, are taken by the API server as they are:
 // nothing in them is unknown to it.
 func TestTheManifestsOfEveryEraAreTaken(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	examples, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}/examples", "github.com/kubeflow/training-operator").Output()
-	if err != nil {
-		t.Fatalf("finding the source of Training Operator: %v", err)
-	}
-	for folder, atLeast := range map[string]int{"../../api/kubeflow/v1/testdata": 9, strings.TrimSpace(string(examples)): 13} {
-		documents := w.manifests(folder)
-		if len(documents) < atLeast {
-			t.Errorf("found %d manifests in %s", len(documents), folder)
+	for _, row := range []struct {
+		folder  string
+		atLeast int
+	}{
+		{"../../api/kubeflow/v1/testdata", 9}, {examplesOf(t, "github.com/kubeflow/training-operator"), 31}, {examplesOf(t, "github.com/kubeflow/mpi-operator"), 5},
+	} {
+		documents := w.manifests(row.folder)
+		if len(documents) < row.atLeast {
+			t.Errorf("found %d manifests in %s", len(documents), row.folder)
 		}
 		if o := w.Try(strings.Join(documents, "\n---\n"), "create", "--dry-run=server", "--validate=strict", "-f", "-"); o.Code != 0 {
 			t.Errorf("%s", o.Stderr)
@@ -138,12 +139,22 @@ func TestTheManifestsOfEveryEraAreTaken(t *testing.T) {
 	}
 }
 
+// examplesOf is the folder of a module's examples.
+func examplesOf(t *testing.T, module string) string {
+	t.Helper()
+	folder, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}/examples", module).Output()
+	if err != nil {
+		t.Fatalf("finding the source of %s: %v", module, err)
+	}
+	return strings.TrimSpace(string(folder))
+}
+
 var (
-	ours      = regexp.MustCompile(`(?m)^kind: *"?(PyTorchJob|TFJob)"?`)
+	ours      = regexp.MustCompile(`(?m)^kind: *"?(PyTorchJob|TFJob|MPIJob|XGBoostJob|PaddleJob|JAXJob)"?`)
 	namespace = regexp.MustCompile(`(?m)^  namespace: .*\n`)
 )
 
-// manifests are the PyTorchJobs and TFJobs in the files below a folder, without their namespaces.
+// manifests are the jobs in the files below a folder, without their namespaces.
 func (w *world) manifests(folder string) []string {
 	w.Helper()
 	var found []string

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -25,13 +24,9 @@ type theirExample struct {
 
 func theirExamples(t *testing.T) []theirExample {
 	t.Helper()
-	output, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/kubeflow/training-operator").Output()
-	if err != nil {
-		t.Fatalf("finding the source of Training Operator: %v", err)
-	}
-	folder := filepath.Join(strings.TrimSpace(string(output)), "examples")
+	folder := examplesOf(t, "github.com/kubeflow/training-operator")
 	var all []theirExample
-	err = filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
+	err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".yaml" {
 			return err
 		}
