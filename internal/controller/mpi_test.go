@@ -81,15 +81,3 @@ func TestAnMPIRingOverFourPods(t *testing.T) {
 		t.Errorf("the stored job does not know its version (%v): %+v", err, mj.Spec)
 	}
 }
-
-// Hydra, the mpirun of MPICH, starts its proxies through the agent, too. They call the launcher back by its name.
-func TestAnMPICHRing(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.Apply(mpiJob("v2beta1", "slotsPerWorker: 2\n  mpiImplementation: MPICH", 2, "mpirun.mpich", ringProgram(t, "mpich"), "3"))
-	j := &training{world: w, name: "demo", empty: &kubeflowv1.MPIJob{}}
-	if s := j.becomes(kubeflowv1.JobSucceeded); s.Retries+s.Disruptions != 0 {
-		t.Errorf("the status is\n%s", describe(s))
-	}
-	w.says("demo-launcher", "of 4 on demo-worker-0", "of 4 on demo-worker-1", "done: 3 laps of 4")
-}
