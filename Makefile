@@ -38,8 +38,8 @@ test: setup verify lint
 	$(GO) test -vet=off -p 1 -timeout 25m ./...
 
 # What takes too long for `make test`: a hundred thousand histories of the rules, more than twenty thousand of the controller on an API server,
-# every planted bug, minutes of fuzzing, nodes that are lost while a job trains, fifty pairs of gangs, and the way back to Training
-# Operator. docs/proof.md describes it.
+# every planted bug, minutes of fuzzing, nodes that are lost while a job trains, fifty pairs of gangs, the chart installed by Helm, and
+# the way back to Training Operator. docs/proof.md describes it.
 prove: setup
 	$(GO) test -vet=off -run 'TestInvariants$$' -timeout 60m ./internal/job -rapid.checks=100000
 	$(GO) test -vet=off -run 'TestFaults$$|TestHistories$$' -v -timeout 3h ./internal/proof -proof.every 1 -proof.histories 14000
@@ -50,6 +50,7 @@ prove: setup
 		$(GO) test -vet=off -run '^$$' -fuzz "$${target#*:}\$$" -fuzztime 30s "./$${target%:*}" || exit 1; done
 	TRAINYARD_PROVE=1 $(GO) test -vet=off -tags prove -run 'TestATrainingSurvivesWhatNodesDo$$|TestTrainingOperatorTakesRunningJobsBack$$' \
 		-count 1 -timeout 30m ./internal/controller
+	$(GO) test -vet=off -tags prove -run 'TestTheChartOnACluster$$' -count 1 -timeout 20m ./cmd/trainyard-operator
 	$(GO) test -vet=off -run 'TestTwoGangsThatFitOneAtATime$$' -timeout 30m ./internal/controller -gangs 50
 	TRAINYARD_PROVE=1 $(GO) test -vet=off -run 'TestEveryLineSurvivesAKilledRecorder$$' -v -count 1 -timeout 30m ./internal/cli
 

@@ -20,7 +20,7 @@ import (
 	"github.com/trainyard/trainyard/api/naming"
 )
 
-var gangRounds = flag.Int("gangs", 3, "how often two gangs that fit one at a time are submitted together")
+var gangRounds = flag.Int("gangs", 2, "how often two gangs that fit one at a time are submitted together")
 
 // Two jobs of four that fit only one at a time, submitted together: never do parts of both hold places, and both finish. Their
 // replicas wait for each other, so a part of a gang would wait for ever.
