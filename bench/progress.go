@@ -167,19 +167,30 @@ func (l latencies) at(share float64) float64 {
 	return l[min(int(share*float64(len(l))), len(l)-1)].Seconds()
 }
 
-// follow calls f for each change of the objects of a namespace.
+// follow calls f for each change of the objects of a namespace. The API server ends watches that cannot keep up; they go on after the last
+// change that was seen.
 func follow(ctx context.Context, c client.WithWatch, list client.ObjectList, namespace string, f func(watch.EventType, client.Object)) error {
 	events, err := c.Watch(ctx, list, client.InNamespace(namespace))
 	if err != nil {
 		return err
 	}
 	go func() {
-		defer events.Stop()
-		for e := range events.ResultChan() {
-			if obj, ok := e.Object.(client.Object); ok {
-				f(e.Type, obj)
+		for last := ""; ctx.Err() == nil; {
+			for e := range events.ResultChan() {
+				if obj, ok := e.Object.(client.Object); ok {
+					last = obj.GetResourceVersion()
+					f(e.Type, obj)
+				}
 			}
+			events.Stop()
+			again, err := c.Watch(ctx, list, client.InNamespace(namespace), &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: last}})
+			if err != nil {
+				time.Sleep(100 * time.Millisecond)
+				continue
+			}
+			events = again
 		}
+		events.Stop()
 	}()
 	return nil
 }
