@@ -140,7 +140,7 @@ func (s *Store) rewriteIndex(jobs []Summary) error {
 			return err
 		}
 	}
-	days, err := filepath.Glob(filepath.Join(escapeGlob(s.indexDir()), "*.ndjson"))
+	days, err := filepath.Glob(filepath.Join(EscapeGlob(s.indexDir()), "*.ndjson"))
 	for _, name := range days {
 		if files[name] == nil {
 			err = errors.Join(err, os.Remove(name))

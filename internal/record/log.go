@@ -41,7 +41,7 @@ func parseLog(attempt, replica, name string) (Log, bool) {
 
 // Logs are the logs of a job, sorted by attempt, replica and restart.
 func (s *Store) Logs(namespace string, uid types.UID) ([]Log, error) {
-	names, err := filepath.Glob(filepath.Join(escapeGlob(s.jobDir(namespace, uid)), "log", "*", "*", "*"))
+	names, err := filepath.Glob(filepath.Join(EscapeGlob(s.jobDir(namespace, uid)), "log", "*", "*", "*"))
 	if err != nil {
 		return nil, err
 	}
@@ -59,8 +59,8 @@ func (s *Store) Logs(namespace string, uid types.UID) ([]Log, error) {
 	return all, nil
 }
 
-// escapeGlob is a path in which no character is special to filepath.Glob.
-func escapeGlob(path string) string {
+// EscapeGlob is a path in which no character is special to filepath.Glob.
+func EscapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 

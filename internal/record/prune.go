@@ -77,7 +77,7 @@ func (s *Store) found(now time.Time) ([]sizedJob, error) {
 			jobs = append(jobs, sizedJob{summary, sizeOf(s.jobDir(summary.Namespace, summary.UID))})
 		}
 	}
-	dirs, err := filepath.Glob(filepath.Join(escapeGlob(s.dir), "v1", "jobs", "*", "*"))
+	dirs, err := filepath.Glob(filepath.Join(EscapeGlob(s.dir), "v1", "jobs", "*", "*"))
 	if err != nil {
 		return nil, err
 	}

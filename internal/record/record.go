@@ -149,7 +149,7 @@ func Of(dataDir string) *Store { return Open(filepath.Join(dataDir, Dir)) }
 
 // Exists reports whether anything was ever recorded.
 func (s *Store) Exists() bool {
-	days, err := filepath.Glob(filepath.Join(escapeGlob(s.indexDir()), "*.ndjson"))
+	days, err := filepath.Glob(filepath.Join(EscapeGlob(s.indexDir()), "*.ndjson"))
 	return err == nil && len(days) > 0
 }
 

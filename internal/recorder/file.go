@@ -66,7 +66,7 @@ func (f *file) rotated() (files []*os.File, whole bool) {
 	if err != nil {
 		return nil, false
 	}
-	names, _ := filepath.Glob(escapeGlob(f.path) + ".*") // the pattern is valid
+	names, _ := filepath.Glob(record.EscapeGlob(f.path) + ".*") // the pattern is valid
 	last, _ := f.writer.Last()
 	for _, name := range names { // they end with the time
 		info, err := os.Stat(name)
@@ -274,9 +274,4 @@ func (k *known) skip(entries []byte) (fresh []byte, lost bool) {
 func firstLine(text []byte) []byte {
 	line, _, _ := bytes.Cut(text, []byte{'\n'})
 	return line
-}
-
-// escapeGlob is a path in which no character is special to filepath.Glob.
-func escapeGlob(path string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
