@@ -1,17 +1,16 @@
 package kinds
 
 import (
-	"os"
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/trainyard/trainyard/internal/job"
 	"github.com/trainyard/trainyard/internal/manifest"
+	"github.com/trainyard/trainyard/internal/testing/golden"
 )
 
 // TestGangs shows what each scheduler is told of the job in testdata/gangs: the pod group, and how a pod names it.
@@ -22,19 +21,7 @@ func TestGangs(t *testing.T) {
 			m.PlaceTogether(manifest.GangSchedulerNamed(name))
 			got := append(encode(t, groupOf(t, m)), "---\n"...)
 			got = append(got, encode(t, membershipOf(m.Pod(job.Replica{Role: "Worker", Index: 1}, 2)))...)
-			golden := "testdata/gangs/" + name + ".txt"
-			if *update {
-				if err := os.WriteFile(golden, got, 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), string(got)); diff != "" {
-				t.Errorf("the scheduler is told something else (-want +got):\n%s", diff)
-			}
+			golden.Check(t, "testdata/gangs/"+name+".txt", string(got))
 		})
 	}
 }

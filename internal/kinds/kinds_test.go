@@ -2,7 +2,6 @@ package kinds
 
 import (
 	"bytes"
-	"flag"
 	"maps"
 	"os"
 	"path/filepath"
@@ -17,12 +16,11 @@ import (
 	"github.com/trainyard/trainyard/internal/job"
 	"github.com/trainyard/trainyard/internal/kinds/kubeflow"
 	"github.com/trainyard/trainyard/internal/manifest"
+	"github.com/trainyard/trainyard/internal/testing/golden"
 )
 
 // day is any moment.
 var day = time.Date(2026, 11, 15, 8, 0, 0, 0, time.UTC)
-
-var update = flag.Bool("update", false, "write the children as they are made now")
 
 // TestChildren shows, for each manifest in testdata, everything that is made for it: <name>.yaml becomes
 // <name>.children.yaml.
@@ -36,20 +34,7 @@ func TestChildren(t *testing.T) {
 			continue
 		}
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
-			golden := strings.TrimSuffix(file, ".yaml") + ".children.yaml"
-			got := children(t, read(t, file))
-			if *update {
-				if err := os.WriteFile(golden, got, 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), string(got)); diff != "" {
-				t.Errorf("other children (-want +got):\n%s", diff)
-			}
+			golden.Check(t, strings.TrimSuffix(file, ".yaml")+".children.yaml", string(children(t, read(t, file))))
 		})
 	}
 }

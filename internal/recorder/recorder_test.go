@@ -134,6 +134,18 @@ func (s *site) rotate(c *container, keep int) {
 	}
 }
 
+// hasAllLines checks that the store has each line that a container wrote, once.
+func (s *site) hasAllLines(c *container) {
+	s.Helper()
+	var want []string
+	for i := range c.written {
+		want = append(want, fmt.Sprint("line ", i))
+	}
+	if diff := cmp.Diff(want, s.recorded()); diff != "" {
+		s.Errorf("other lines (-want +got):\n%s", diff)
+	}
+}
+
 // recorded is what the store has of the log.
 func (s *site) recorded() (lines []string) {
 	s.Helper()
@@ -184,13 +196,7 @@ func TestEveryLineIsRecordedOnce(t *testing.T) {
 			for range 5 {
 				s.step(scanInterval)
 			}
-			var want []string
-			for i := range c.written {
-				want = append(want, fmt.Sprint("line ", i))
-			}
-			if diff := cmp.Diff(want, s.recorded()); diff != "" {
-				t.Errorf("other lines (-want +got):\n%s", diff)
-			}
+			s.hasAllLines(c)
 		})
 	}
 }
