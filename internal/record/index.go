@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -75,35 +74,81 @@ func isTorn(file *os.File) bool {
 
 // Summaries are those of all jobs, the newest first.
 func (s *Store) Summaries() ([]Summary, error) {
-	days, err := os.ReadDir(s.indexDir())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	days, err := filepath.Glob(filepath.Join(EscapeGlob(s.indexDir()), "*.ndjson"))
+	if err != nil {
 		return nil, fmt.Errorf("reading the index of jobs: %w", err)
 	}
 	var all []Summary
 	for _, day := range days {
-		if !strings.HasSuffix(day.Name(), ".ndjson") {
-			continue
-		}
-		jobs, err := readIndex(filepath.Join(s.indexDir(), day.Name()))
+		jobs, err := readIndex(day)
 		if err != nil {
 			return nil, fmt.Errorf("reading the index of jobs: %w", err)
 		}
 		all = append(all, jobs...)
 	}
+	if len(days) == 0 && s.remote != nil { // else the files on disk are newer, and all that there are
+		if all, err = s.remoteSummaries(); err != nil {
+			return nil, fmt.Errorf("reading the index of jobs: %w", err)
+		}
+	}
 	slices.SortStableFunc(all, func(a, b Summary) int { return b.Created.Compare(a.Created) })
 	return all, nil
 }
 
-// readIndex takes the last line about each job. A line that was not written to its end is skipped.
+// indexDay is a file of the index in the object store as it was read.
+type indexDay struct {
+	tag  string
+	jobs []Summary
+}
+
+// remoteSummaries reads the index from the object store: the files that have changed since the last time.
+func (s *Store) remoteSummaries() (all []Summary, _ error) {
+	days, err := s.list(s.indexDir())
+	if err != nil {
+		return nil, err
+	}
+	s.remote.mu.Lock()
+	defer s.remote.mu.Unlock()
+	fresh := map[string]indexDay{}
+	for _, day := range days {
+		known := s.remote.days[day.Name]
+		if known.tag != day.Tag || day.Tag == "" {
+			content, err := s.read(filepath.Join(s.dir, filepath.FromSlash(day.Name)))
+			if errors.Is(err, fs.ErrNotExist) {
+				continue // its jobs were removed because of their age
+			}
+			if err == nil {
+				known.jobs, err = parseIndex(bytes.NewReader(content))
+			}
+			if err != nil {
+				return nil, err
+			}
+			known.tag = day.Tag
+		}
+		fresh[day.Name] = known
+		all = append(all, known.jobs...)
+	}
+	s.remote.days = fresh
+	return all, nil
+}
+
 func readIndex(name string) ([]Summary, error) {
 	file, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // its jobs were removed because of their age
+	}
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close() //nolint:errcheck // it was only read
+	return parseIndex(file)
+}
+
+// parseIndex takes the last line about each job. A line that was not written to its end is skipped.
+func parseIndex(content io.Reader) ([]Summary, error) {
 	var all []Summary
 	place := map[types.UID]int{}
-	for lines := bufio.NewReader(file); ; {
+	for lines := bufio.NewReader(content); ; {
 		line, err := lines.ReadBytes('\n')
 		var summary Summary
 		if json.Unmarshal(bytes.TrimSpace(line), &summary) == nil && summary.UID != "" {
@@ -143,7 +188,7 @@ func (s *Store) rewriteIndex(jobs []Summary) error {
 	days, err := filepath.Glob(filepath.Join(EscapeGlob(s.indexDir()), "*.ndjson"))
 	for _, name := range days {
 		if files[name] == nil {
-			err = errors.Join(err, os.Remove(name))
+			err = errors.Join(err, s.discard(name))
 		}
 	}
 	return err

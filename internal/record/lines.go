@@ -23,7 +23,7 @@ var errEnough = errors.New("enough")
 
 // Count is how many lines a log has. A line that has no end yet is not counted.
 func (s *Store) Count(namespace string, uid types.UID, l Log) (int64, error) {
-	all, err := findParts(filepath.Join(s.jobDir(namespace, uid), l.path()))
+	all, err := s.findParts(filepath.Join(s.jobDir(namespace, uid), l.path()))
 	if err != nil || len(all) == 0 {
 		return 0, err
 	}
@@ -34,7 +34,7 @@ func (s *Store) Count(namespace string, uid types.UID, l Log) (int64, error) {
 // Lines emits the lines of a log from one number on, until emit returns false. It reads only the parts that it needs, and the one before,
 // where the first line may begin.
 func (s *Store) Lines(namespace string, uid types.UID, l Log, from int64, emit func(Line) bool) error {
-	all, err := findParts(filepath.Join(s.jobDir(namespace, uid), l.path()))
+	all, err := s.findParts(filepath.Join(s.jobDir(namespace, uid), l.path()))
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,11 @@ func (r *lineReader) part(p *foundPart) error {
 		}
 	}
 	r.next = p.index.Line
-	return p.emit(r.entry)
+	if err := p.emit(r.entry); err != nil || p.index.Lost == "" {
+		return err
+	}
+	r.next = p.index.Line + p.index.Lines
+	return nil
 }
 
 func (r *lineReader) entry(e Entry) error {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -41,15 +42,28 @@ func parseLog(attempt, replica, name string) (Log, bool) {
 
 // Logs are the logs of a job, sorted by attempt, replica and restart.
 func (s *Store) Logs(namespace string, uid types.UID) ([]Log, error) {
-	names, err := filepath.Glob(filepath.Join(EscapeGlob(s.jobDir(namespace, uid)), "log", "*", "*", "*"))
+	dir := filepath.Join(s.jobDir(namespace, uid), "log")
+	names, err := filepath.Glob(filepath.Join(EscapeGlob(dir), "*", "*", "*"))
 	if err != nil {
 		return nil, err
 	}
+	objects, err := s.list(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range objects {
+		names = append(names, filepath.Dir(filepath.FromSlash(o.Name)))
+	}
 	var all []Log
+	found := map[Log]bool{}
 	for _, name := range names {
 		parts := strings.Split(name, string(filepath.Separator))
 		n := len(parts)
-		if l, ok := parseLog(parts[n-3], parts[n-2], parts[n-1]); ok {
+		if n < 3 {
+			continue
+		}
+		if l, ok := parseLog(parts[n-3], parts[n-2], parts[n-1]); ok && !found[l] {
+			found[l] = true
 			all = append(all, l)
 		}
 	}
@@ -64,10 +78,11 @@ func EscapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// part is a file of a log.
+// part is a file of a log, or an object if it is remote.
 type part struct {
 	number int
 	sealed bool
+	remote bool
 }
 
 func (p part) name() string {
@@ -77,25 +92,35 @@ func (p part) name() string {
 	return strconv.Itoa(p.number) + ".log"
 }
 
-// parts are the files of a log, in their order. If the recorder was killed after it sealed a part and before it removed the file that the
-// part was made from, both are there, and the sealed one counts.
-func parts(dir string) ([]part, error) {
+// parts are the files of a log, in their order, also those in the object store. If the recorder was killed after it sealed a part and before it
+// removed the file that the part was made from, both are there, and the sealed one counts. The disk is looked at first, because a part is
+// removed from it when the object store has it.
+func (s *Store) parts(dir string, remote bool) ([]part, error) {
 	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	found := map[int]part{}
-	for _, entry := range entries {
-		base, kind, _ := strings.Cut(entry.Name(), ".")
+	add := func(name string, remote bool) {
+		base, kind, _ := strings.Cut(name, ".")
 		number, err := strconv.Atoi(base)
 		if err != nil || kind != "gz" && kind != "log" {
-			continue
+			return
 		}
-		if p := (part{number, kind == "gz"}); p.sealed || !found[number].sealed {
+		if p := (part{number, kind == "gz", remote}); p.sealed && (!remote || !found[number].sealed) || !found[number].sealed {
 			found[number] = p
+		}
+	}
+	for _, entry := range entries {
+		add(entry.Name(), false)
+	}
+	if remote {
+		objects, err := s.list(dir)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range objects {
+			add(path.Base(o.Name), true)
 		}
 	}
 	all := make([]part, 0, len(found))

@@ -28,7 +28,7 @@ type Query struct {
 // It has one file open at a time, because a reader may want many logs at once.
 func (s *Store) ReadLog(namespace string, uid types.UID, l Log, q Query, emit func(Entry) error) error {
 	dir := filepath.Join(s.jobDir(namespace, uid), l.path())
-	all, err := findParts(dir)
+	all, err := s.findParts(dir)
 	if err != nil {
 		return fmt.Errorf("reading the log in %s: %w", dir, err)
 	}
@@ -72,6 +72,7 @@ func wanted(all []*foundPart, q Query) []*foundPart {
 
 // foundPart is a part with its index. One that is damaged has none: the machine may have stopped before its disk had it.
 type foundPart struct {
+	store   *Store
 	name    string
 	index   Index
 	damaged bool
@@ -80,14 +81,17 @@ type foundPart struct {
 }
 
 // findParts reads the indexes of all parts, and the part that grows as far as it is written.
-func findParts(dir string) ([]*foundPart, error) {
-	list, err := parts(dir)
+func (s *Store) findParts(dir string) ([]*foundPart, error) {
+	list, err := s.parts(dir, s.remote != nil)
+	if err == nil {
+		err = s.readHeaders(dir, list)
+	}
 	if err != nil {
 		return nil, err
 	}
 	var all []*foundPart
 	for _, p := range list {
-		found, err := findPart(dir, p)
+		found, err := s.findPart(dir, p)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // it was removed to limit the size
 		}
@@ -107,27 +111,47 @@ func findParts(dir string) ([]*foundPart, error) {
 	return all, nil
 }
 
-func findPart(dir string, p part) (*foundPart, error) {
-	found := &foundPart{name: filepath.Join(dir, p.name())}
+func (s *Store) findPart(dir string, p part) (*foundPart, error) {
+	found := &foundPart{store: s, name: filepath.Join(dir, p.name())}
 	if !p.sealed {
 		content, err := os.ReadFile(found.name)
 		if errors.Is(err, fs.ErrNotExist) {
-			return findPart(dir, part{p.number, true}) // it has just been sealed
+			return s.findPart(dir, part{p.number, true, false}) // it has just been sealed
 		}
 		found.growing = wholeLines(content)
 		found.index.add(found.growing)
 		return found, err
 	}
-	file, err := os.Open(found.name)
+	content, err := readBeginning(found.name)
+	if s.remote != nil && errors.Is(err, fs.ErrNotExist) {
+		found.index, found.damaged, err = s.remote.header(s.name(found.name))
+		return found, err
+	}
+	if err != nil {
+		return nil, err
+	}
+	index, ok := readHeader(content)
+	found.index, found.damaged = index, !ok
+	return found, nil
+}
+
+// readBeginning reads as much of a part as its header can have.
+func readBeginning(name string) ([]byte, error) {
+	file, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close() //nolint:errcheck // it was only read
-	found.damaged = true
-	if content, err := gzip.NewReader(bufio.NewReaderSize(file, 512)); err == nil {
-		found.damaged = json.Unmarshal([]byte(content.Comment), &found.index) != nil
+	return io.ReadAll(io.LimitReader(file, headerSize))
+}
+
+// readHeader reads the index in the gzip header of a part.
+func readHeader(content []byte) (index Index, ok bool) {
+	header, err := gzip.NewReader(bytes.NewReader(content))
+	if err != nil {
+		return index, false
 	}
-	return found, nil
+	return index, json.Unmarshal([]byte(header.Comment), &index) == nil
 }
 
 // emit emits the entries of the part, and a gap for what cannot be read.
@@ -135,18 +159,20 @@ func (p *foundPart) emit(emit func(Entry) error) error {
 	gap := func(cause string) error {
 		return emit(Entry{Time: p.index.Last, Stream: gapStream, Text: []byte(cause)})
 	}
+	if p.index.Lost != "" {
+		return gap(fmt.Sprintf("%d lines are missing: %s", p.index.Lines, p.index.Lost))
+	}
 	const damaged = "a part of the log is damaged on disk"
 	var content io.Reader = bytes.NewReader(p.growing)
 	if p.growing == nil {
-		file, err := os.Open(p.name)
+		whole, err := p.store.read(p.name)
 		if errors.Is(err, fs.ErrNotExist) {
 			return gap(fmt.Sprintf("%d lines were not kept, because the log is too long", p.index.Lines))
 		}
 		if err != nil {
 			return err
 		}
-		defer file.Close() //nolint:errcheck // it was only read
-		if content, err = gzip.NewReader(bufio.NewReader(file)); err != nil || p.damaged {
+		if content, err = gzip.NewReader(bytes.NewReader(whole)); err != nil || p.damaged {
 			return gap(damaged)
 		}
 	}

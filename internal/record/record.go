@@ -1,6 +1,6 @@
 // Package record keeps what happened to jobs when their pods, and the jobs themselves, are gone: a job's object, its attempts, pods,
-// events and logs, as files below one directory. One process writes, package recorder; any number of processes read, with or without a
-// cluster.
+// events and logs, as files below one directory, or as objects of the same names in an object store. One process writes, package recorder; any
+// number of processes read, with or without a cluster.
 //
 //	v1/jobs/<namespace>/<uid>/record.json    the job, its attempts, pods and events; replaced as a whole
 //	v1/jobs/<namespace>/<uid>/log/<attempt>/<replica>/<container>.<restart>.<pod uid>/<n>.gz
@@ -122,6 +122,8 @@ type Pod struct {
 // Store is a directory of records.
 type Store struct {
 	dir string
+	// remote is the object store that has what is not in the directory, nil if there is none.
+	remote *remoteState
 	// Limits are those of what is written.
 	Limits Limits
 }
@@ -133,10 +135,12 @@ type Limits struct {
 	// Age is how long a job is kept after its end, Size how much all of them may take on disk.
 	Age  time.Duration
 	Size int64
+	// Held is how much of the logs may wait on disk for the object store, if there is one.
+	Held int64
 }
 
 // DefaultLimits are generous for a person's machine.
-var DefaultLimits = Limits{Log: 256 << 20, Age: 30 * 24 * time.Hour, Size: 20 << 30}
+var DefaultLimits = Limits{Log: 256 << 20, Age: 30 * 24 * time.Hour, Size: 20 << 30, Held: 1 << 30}
 
 // Open is the store in a directory, which need not exist.
 func Open(dir string) *Store { return &Store{dir: dir, Limits: DefaultLimits} }
@@ -150,6 +154,10 @@ func Of(dataDir string) *Store { return Open(filepath.Join(dataDir, Dir)) }
 // Exists reports whether anything was ever recorded.
 func (s *Store) Exists() bool {
 	days, err := filepath.Glob(filepath.Join(EscapeGlob(s.indexDir()), "*.ndjson"))
+	if err == nil && len(days) == 0 && s.remote != nil {
+		objects, err := s.list(s.indexDir())
+		return err == nil && len(objects) > 0
+	}
 	return err == nil && len(days) > 0
 }
 
@@ -169,7 +177,7 @@ var ErrNone = errors.New("there is no record of this job")
 
 // Load is the record of a job.
 func (s *Store) Load(namespace string, uid types.UID) (*Record, error) {
-	content, err := os.ReadFile(s.recordFile(namespace, uid))
+	content, err := s.read(s.recordFile(namespace, uid))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNone
 	}

@@ -50,15 +50,14 @@ func (s *Store) AddUsage(namespace string, uid types.UID, uses []Use) error {
 
 // Usage is what the pods of a job used, in the order in which it was recorded. A line that was cut by a crash or a full disk is left out.
 func (s *Store) Usage(namespace string, uid types.UID) (uses []Use, _ error) {
-	file, err := os.Open(s.usageFile(namespace, uid))
+	content, err := s.read(s.usageFile(namespace, uid))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close() //nolint:errcheck // it was only read
-	lines := bufio.NewScanner(file)
+	lines := bufio.NewScanner(bytes.NewReader(content))
 	for lines.Scan() {
 		var use Use
 		if json.Unmarshal(lines.Bytes(), &use) == nil {

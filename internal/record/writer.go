@@ -27,6 +27,8 @@ type Index struct {
 	First time.Time `json:"first"`
 	Last  time.Time `json:"last"`
 	Same  int       `json:"same"`
+	// Lost is why the part has no content any more.
+	Lost string `json:"lost,omitempty"`
 }
 
 // add counts entries.
@@ -53,8 +55,8 @@ func (x *Index) add(entries []byte) {
 
 // LogWriter appends to a log. It is for one goroutine.
 type LogWriter struct {
+	store *Store
 	dir   string
-	limit int64
 	// open is the part that grows, file its file, nil while it has no entry.
 	open   part
 	file   *os.File
@@ -69,18 +71,19 @@ type sealedPart struct {
 
 // WriteLog continues a log, or begins it. What a killed process left of an entry is removed.
 func (s *Store) WriteLog(namespace string, uid types.UID, l Log) (*LogWriter, error) {
-	w := &LogWriter{dir: filepath.Join(s.jobDir(namespace, uid), l.path()), limit: s.Limits.Log}
+	w := &LogWriter{store: s, dir: filepath.Join(s.jobDir(namespace, uid), l.path())}
 	if err := os.MkdirAll(w.dir, 0o700); err != nil {
 		return nil, err
 	}
-	if err := w.recover(); err != nil {
+	if err := w.recover(s.remote != nil && s.remote.continued[uid]); err != nil {
 		return nil, fmt.Errorf("continuing the log in %s: %w", w.dir, err)
 	}
 	return w, nil
 }
 
-func (w *LogWriter) recover() error {
-	all, err := parts(w.dir)
+// recover finds the end of the log. remote says that parts of it may be in the object store only.
+func (w *LogWriter) recover(remote bool) error {
+	all, err := w.store.parts(w.dir, remote)
 	if err != nil {
 		return err
 	}
@@ -89,7 +92,7 @@ func (w *LogWriter) recover() error {
 			w.open = p
 			return w.reopen()
 		}
-		found, err := findPart(w.dir, p)
+		found, err := w.store.findPart(w.dir, p)
 		if err != nil {
 			return err
 		}
@@ -169,7 +172,7 @@ func (w *LogWriter) seal() error {
 	if _, err := w.file.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	target := filepath.Join(w.dir, part{w.open.number, true}.name())
+	target := filepath.Join(w.dir, part{number: w.open.number, sealed: true}.name())
 	err := writePart(target, w.index, io.LimitReader(w.file, w.index.Bytes))
 	if err != nil {
 		_, seekErr := w.file.Seek(w.index.Bytes, io.SeekStart)
@@ -187,12 +190,12 @@ func (w *LogWriter) seal() error {
 func (w *LogWriter) limitSize() error {
 	total, head := int64(0), 0
 	for i, p := range w.sealed {
-		if total += p.bytes; total <= w.limit/2 {
+		if total += p.bytes; total <= w.store.Limits.Log/2 {
 			head = i + 1
 		}
 	}
-	for total > w.limit && head < len(w.sealed)-1 {
-		if err := os.Remove(filepath.Join(w.dir, part{w.sealed[head].number, true}.name())); err != nil && !errors.Is(err, os.ErrNotExist) {
+	for total > w.store.Limits.Log && head < len(w.sealed)-1 {
+		if err := w.store.discard(filepath.Join(w.dir, part{number: w.sealed[head].number, sealed: true}.name())); err != nil {
 			return err
 		}
 		total -= w.sealed[head].bytes
