@@ -136,6 +136,9 @@ func (p *pruning) deleteRecords(ctx context.Context, out *printer, store *record
 	if done.Jobs > 0 {
 		out.printf("%s deleted (%s).\n", text.Count(done.Jobs, "record", "records"), sizeText(done.Bytes))
 	}
+	for _, why := range done.Unreadable {
+		out.printf("A job stays in the records: %v. Delete its folder if you do not need it.\n", why)
+	}
 	return out.err
 }
 

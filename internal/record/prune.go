@@ -18,6 +18,8 @@ import (
 type Pruned struct {
 	Jobs  int
 	Bytes int64
+	// Unreadable says of each job that stays because its record cannot be read what is wrong.
+	Unreadable []error
 }
 
 // orphanAge is how old a directory without a record must be to be removed: a new one gets its record within seconds.
@@ -52,7 +54,8 @@ func (s *Store) pruneIndex(limits Limits, now time.Time, remote map[jobKey]*remo
 		return done, nil, err
 	}
 	defer unlock()
-	jobs, orphans, err := s.found(now, remote)
+	jobs, orphans, unreadable, err := s.found(now, remote)
+	done.Unreadable = unreadable
 	if err != nil {
 		return done, nil, err
 	}
@@ -171,11 +174,12 @@ type sizedJob struct {
 	size int64
 }
 
-// found are the jobs whose records exist, whatever the index says. Orphans are objects without a record.
-func (s *Store) found(now time.Time, remote map[jobKey]*remoteJob) (jobs []sizedJob, orphans []jobKey, _ error) {
+// found are the jobs whose records exist, whatever the index says. Orphans are objects without a record. Jobs that the index lacks and whose
+// records cannot be read are left alone, with the reasons.
+func (s *Store) found(now time.Time, remote map[jobKey]*remoteJob) (jobs []sizedJob, orphans []jobKey, unreadable []error, _ error) {
 	listed, err := s.Summaries()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	known := map[types.UID]bool{}
 	for _, summary := range listed {
@@ -188,7 +192,7 @@ func (s *Store) found(now time.Time, remote map[jobKey]*remoteJob) (jobs []sized
 	}
 	dirs, err := filepath.Glob(filepath.Join(EscapeGlob(s.dir), "v1", "jobs", "*", "*"))
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	local := map[jobKey]bool{}
 	for _, dir := range dirs {
@@ -202,7 +206,9 @@ func (s *Store) found(now time.Time, remote map[jobKey]*remoteJob) (jobs []sized
 		switch {
 		case err == nil:
 			jobs = append(jobs, sizedJob{r.Summary, sizeOf(dir)})
-		case errors.Is(err, ErrNone) && statErr == nil && now.Sub(info.ModTime()) > orphanAge:
+		case !errors.Is(err, ErrNone):
+			unreadable = append(unreadable, err)
+		case statErr == nil && now.Sub(info.ModTime()) > orphanAge:
 			_ = os.RemoveAll(dir)
 		}
 	}
@@ -211,7 +217,7 @@ func (s *Store) found(now time.Time, remote map[jobKey]*remoteJob) (jobs []sized
 			orphans = append(orphans, key) // it was pruned, and the object store did not delete all of it
 		}
 	}
-	return jobs, orphans, nil
+	return jobs, orphans, unreadable, nil
 }
 
 func (j *remoteJob) bytes() int64 {

@@ -3,6 +3,7 @@
 // number of processes read, with or without a cluster.
 //
 //	v1/jobs/<namespace>/<uid>/record.json    the job, its attempts, pods and events; replaced as a whole
+//	…/record.json.damaged                    what a record was that could not be read, where a new one was begun
 //	v1/jobs/<namespace>/<uid>/log/<attempt>/<replica>/<container>.<restart>.<pod uid>/<n>.gz
 //	                                         a part of a log, about 1 MiB, with its place in the log in the gzip header; never changed
 //	…/<n>.log                                the last part while it grows
@@ -175,6 +176,9 @@ func (s *Store) recordFile(namespace string, uid types.UID) string {
 // ErrNone says that there is no record of a job.
 var ErrNone = errors.New("there is no record of this job")
 
+// ErrDamaged says that a record cannot be understood.
+var ErrDamaged = errors.New("damaged")
+
 // Load is the record of a job.
 func (s *Store) Load(namespace string, uid types.UID) (*Record, error) {
 	content, err := s.read(s.recordFile(namespace, uid))
@@ -186,9 +190,15 @@ func (s *Store) Load(namespace string, uid types.UID) (*Record, error) {
 	}
 	var r Record
 	if err := json.Unmarshal(content, &r); err != nil {
-		return nil, fmt.Errorf("reading %s: %w", s.recordFile(namespace, uid), err)
+		return nil, fmt.Errorf("the record in %s is %w: %w", s.recordFile(namespace, uid), ErrDamaged, err)
 	}
 	return &r, nil
+}
+
+// SetAside moves a damaged record out of the way of a new one. It returns its new name.
+func (s *Store) SetAside(namespace string, uid types.UID) (string, error) {
+	name := s.recordFile(namespace, uid)
+	return name + ".damaged", os.Rename(name, name+".damaged")
 }
 
 // Save replaces the record of a job. The record of a job that is over is also safe when the machine stops.
@@ -200,7 +210,7 @@ func (s *Store) Save(r *Record) error {
 	return replaceFile(s.recordFile(r.Summary.Namespace, r.Summary.UID), content, r.Summary.Over())
 }
 
-// replaceFile writes a file as a whole or not at all.
+// replaceFile writes a file as a whole or not at all. With sync, the new file is there even if the machine stops afterwards.
 func replaceFile(name string, content []byte, sync bool) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return err
@@ -217,6 +227,8 @@ func replaceFile(name string, content []byte, sync bool) error {
 	}
 	if err != nil {
 		_ = os.Remove(fresh.Name()) // on a full disk it would keep what little room there is
+	} else if sync {
+		err = syncDir(filepath.Dir(name))
 	}
 	return err
 }

@@ -2,9 +2,11 @@ package record
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -118,5 +120,34 @@ func TestPruneRemovesWhatIsOldAndWhatIsTooMuch(t *testing.T) {
 				t.Errorf("%d jobs are left on disk", len(dirs))
 			}
 		})
+	}
+}
+
+// A crash of the machine can leave a file that was never written. Whoever needs it says which file that is.
+func TestADamagedRecordIsNamedAndKept(t *testing.T) {
+	s := Open(t.TempDir())
+	file := s.recordFile("default", "a")
+	if err := s.Save(&Record{Summary: Summary{Namespace: "default", UID: "a", Ended: day}, Object: json.RawMessage(`{}`)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(file, 10); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Load("default", "a"); err == nil || !strings.Contains(err.Error(), file+" is damaged") {
+		t.Errorf("loading it says %v", err)
+	}
+	done, err := s.Prune(Limits{}, day.Add(time.Hour))
+	if err != nil || done.Jobs != 0 || len(done.Unreadable) != 1 || !strings.Contains(done.Unreadable[0].Error(), file) {
+		t.Errorf("pruning says %v, %v", done, err)
+	}
+	aside, err := s.SetAside("default", "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if content, err := os.ReadFile(aside); err != nil || len(content) != 10 {
+		t.Errorf("%s has %q: %v", aside, content, err)
+	}
+	if _, err := s.Load("default", "a"); !errors.Is(err, ErrNone) {
+		t.Errorf("after it was set aside, loading says %v", err)
 	}
 }

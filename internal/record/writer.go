@@ -220,7 +220,7 @@ func writePart(name string, index Index, content io.Reader) error {
 		err = errors.Join(err, compressed.Close(), file.Sync()) // the part that it replaces is removed
 	}
 	if err = errors.Join(err, file.Close()); err == nil {
-		err = os.Rename(file.Name(), name)
+		err = errors.Join(os.Rename(file.Name(), name), syncDir(filepath.Dir(name)))
 	}
 	if err != nil {
 		_ = os.Remove(file.Name())

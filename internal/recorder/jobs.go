@@ -3,6 +3,7 @@ package recorder
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 
 	"github.com/trainyard/trainyard/internal/kinds"
 	"github.com/trainyard/trainyard/internal/manifest"
@@ -75,13 +77,22 @@ func (r *Recorder) resume(old *record.Record) *job {
 	return j
 }
 
-// find is a job that is being recorded. One that has a record is continued.
+// find is a job that is being recorded. One that has a record is continued. If the record cannot be read, a new one begins: the object of the
+// job has most of what was in it. A damaged one is set aside.
 func (r *Recorder) find(namespace string, uid types.UID) *job {
 	if j := r.jobs[uid]; j != nil {
 		return j
 	}
-	if old, err := r.store.Load(namespace, uid); err == nil {
+	old, err := r.store.Load(namespace, uid)
+	if err == nil {
 		return r.resume(old)
+	}
+	switch {
+	case errors.Is(err, record.ErrDamaged):
+		aside, asideErr := r.store.SetAside(namespace, uid)
+		klog.ErrorS(errors.Join(err, asideErr), "The record of a job begins again", "was", aside)
+	case !errors.Is(err, record.ErrNone):
+		klog.ErrorS(err, "The record of a job begins again")
 	}
 	j := newJob(namespace, uid)
 	r.jobs[uid] = j

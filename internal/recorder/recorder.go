@@ -7,6 +7,7 @@ package recorder
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -81,6 +82,8 @@ func New(store *record.Store, from Sources) (*Recorder, error) {
 		}
 		if old, err := store.Load(summary.Namespace, summary.UID); err == nil {
 			r.resume(old)
+		} else if !errors.Is(err, record.ErrNone) {
+			klog.ErrorS(err, "The record of a job cannot be continued", "namespace", summary.Namespace, "job", summary.Name)
 		}
 	}
 	return r, nil
@@ -193,6 +196,9 @@ func (r *Recorder) prune(now time.Time) {
 		klog.ErrorS(err, "Old records of jobs are not removed")
 	} else if done.Jobs > 0 {
 		klog.InfoS("Old records of jobs are removed", "jobs", done.Jobs, "bytes", done.Bytes)
+	}
+	for _, why := range done.Unreadable {
+		klog.ErrorS(why, "The record of a job is not removed")
 	}
 }
 

@@ -329,6 +329,30 @@ func TestAJobThatWasDeletedWhileNothingRecordedIsMarked(t *testing.T) {
 	}
 }
 
+// The machine stopped before its disk had the record. The next recorder begins a new one, and the old file and the logs stay.
+func TestARecordThatCannotBeReadBeginsAgain(t *testing.T) {
+	s := newSite(t)
+	c := s.container()
+	s.sees(workerPod("1", corev1.PodRunning))
+	s.writes(c, 5)
+	s.step(saveInterval)
+	file := filepath.Join(s.store.Dir(), "v1", "jobs", "default", "j1", "record.json")
+	if err := os.Truncate(file, 100); err != nil {
+		t.Fatal(err)
+	}
+	s.restart()
+	s.sees(workerPod("1", corev1.PodRunning))
+	s.writes(c, 5)
+	s.step(saveInterval)
+	s.hasAllLines(c)
+	if r, err := s.store.Load("default", "j1"); err != nil || r.Summary.Name != "demo" || len(r.Pods) != 1 {
+		t.Errorf("the new record is %v: %v", r, err)
+	}
+	if was, err := os.ReadFile(file + ".damaged"); err != nil || len(was) != 100 {
+		t.Errorf("the old record is %q: %v", was, err)
+	}
+}
+
 func TestUsageIsRecordedAsMeans(t *testing.T) {
 	s := newSite(t)
 	worker := types.NamespacedName{Namespace: "default", Name: "demo-worker-0"}

@@ -3,6 +3,7 @@ package yard
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trainyard/trainyard/internal/job"
+	"github.com/trainyard/trainyard/internal/record"
 )
 
 // Event is something that Kubernetes or the operator recorded about a job or one of its pods.
@@ -35,13 +37,21 @@ type Event struct {
 // Events are those of a job, its pods and its autoscaler, oldest first.
 func (y *Yard) Events(ctx context.Context, j *Job) ([]Event, error) {
 	if j.Recorded != nil {
-		return timeline(j, y.recordedEvents(j, nil)), nil
+		return timeline(j, addRecorded(nil, j.Recorded)), nil
 	}
 	list, err := y.Core.CoreV1().Events(j.Job.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("listing the events of %s: %w", j.Job.Name, err)
 	}
-	return timeline(j, y.recordedEvents(j, list.Items)), nil
+	all := list.Items
+	if y.Past != nil {
+		r, err := y.Past.Load(j.Job.Namespace, j.Job.UID)
+		if err != nil && !errors.Is(err, record.ErrNone) { // there may be none yet
+			return nil, err
+		}
+		all = addRecorded(all, r)
+	}
+	return timeline(j, all), nil
 }
 
 // timeline is what is known to have happened to a job, oldest first.

@@ -105,12 +105,8 @@ func recordedPods(j *Job) (pods []corev1.Pod) {
 	return pods
 }
 
-// recordedEvents adds the events that were recorded and are gone from the cluster.
-func (y *Yard) recordedEvents(j *Job, present []corev1.Event) []corev1.Event {
-	r := j.Recorded
-	if r == nil && y.Past != nil {
-		r, _ = y.Past.Load(j.Job.Namespace, j.Job.UID) // there may be none yet
-	}
+// addRecorded adds the events of a record that are gone from the cluster.
+func addRecorded(present []corev1.Event, r *record.Record) []corev1.Event {
 	if r == nil {
 		return present
 	}
