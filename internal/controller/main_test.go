@@ -176,11 +176,7 @@ func newOperator(cfg *rest.Config, namespace string, numbers prometheus.Register
 	if err != nil {
 		return nil, err
 	}
-	agent, err := localoperator.Agent()
-	if err != nil {
-		return nil, err
-	}
-	return mgr, controller.Setup(mgr, controller.Options{Workers: 4, Metrics: numbers, Namespace: namespace, Agent: agent})
+	return mgr, controller.Setup(mgr, controller.Options{Workers: 4, Metrics: numbers, Namespace: namespace, Agent: localoperator.Agent})
 }
 
 // operatorOf is the user agent of a namespace's operator.

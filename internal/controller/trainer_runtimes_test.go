@@ -125,7 +125,6 @@ func TestTheRuntimesOfTrainer(t *testing.T) {
 			w.says(name+"-node-1", "rank 1 of 2 met")
 		})
 	}
-	letOthersRun(t)
 	w.row("deepspeed-distributed lets mpirun start processes on the launcher and the other nodes", func(w *world) {
 		w.submit(trainjob("deepspeed", func(tj *trainer.TrainJob) {
 			tj.Spec.RuntimeRef = ref(w, "deepspeed-distributed")
@@ -145,25 +144,4 @@ func TestTheRuntimesOfTrainer(t *testing.T) {
 		j.becomes(kubeflowv1.JobFailed)
 		j.conditioned("Failed", "TrainingRuntimeNotSupported")
 	})
-}
-
-// letOthersRun opens the folders of this program to all users. The agent is this program, Trainer's runtime runs it as another user, and
-// `go test` builds it in a folder of its own user.
-func letOthersRun(t *testing.T) {
-	t.Helper()
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for dir := filepath.Dir(program); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		info, err := os.Stat(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if info.Mode().Perm()&0o001 == 0 {
-			if err := os.Chmod(dir, info.Mode().Perm()|0o011); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
 }

@@ -48,11 +48,7 @@ func Run(ctx context.Context, inside cluster.Inside) error {
 	if err != nil {
 		return fmt.Errorf("starting the operator: %w", err)
 	}
-	agent, err := Agent()
-	if err != nil {
-		return err
-	}
-	if err := controller.Setup(mgr, controller.Options{Workers: workers, Metrics: prometheus.NewRegistry(), Agent: agent, GangScheduler: manifest.GangKubernetes}); err != nil {
+	if err := controller.Setup(mgr, controller.Options{Workers: workers, Metrics: prometheus.NewRegistry(), Agent: Agent, GangScheduler: manifest.GangKubernetes}); err != nil {
 		return err
 	}
 	// Only jobs that use a runtime wait for the runtimes.

@@ -51,9 +51,7 @@ type Agent struct {
 	// Image has the program, Command runs it there.
 	Image   string
 	Command []string
-	// Link says that all containers see the same files, so that a link does instead of a copy.
-	Link bool
-	// Env is for the containers that use it.
+	// Env is for the containers that have it: the init container and the training container.
 	Env []corev1.EnvVar
 }
 

@@ -64,19 +64,20 @@ func (m *Manifest) setEnvironment(pod *corev1.Pod, r job.Replica, role job.Role,
 	training := job.TrainingContainer(pod.Spec, role.Container)
 	for i := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[i]
-		addEnv(c, env.Everywhere)
-		addEnv(c, env.Named[c.Name])
+		AddEnv(c, env.Everywhere)
+		AddEnv(c, env.Named[c.Name])
 		if c.Name == training {
-			addEnv(c, env.Training)
+			AddEnv(c, env.Training)
 			if c.TerminationMessagePolicy == "" {
 				c.TerminationMessagePolicy = corev1.TerminationMessageFallbackToLogsOnError
 			}
 		}
-		addEnv(c, []corev1.EnvVar{{Name: EnvAttempt, Value: strconv.Itoa(int(attempt))}})
+		AddEnv(c, []corev1.EnvVar{{Name: EnvAttempt, Value: strconv.Itoa(int(attempt))}})
 	}
 }
 
-func addEnv(c *corev1.Container, env []corev1.EnvVar) {
+// AddEnv adds variables to a container, but for those that it has.
+func AddEnv(c *corev1.Container, env []corev1.EnvVar) {
 	set := map[string]bool{}
 	for _, e := range c.Env {
 		set[e.Name] = true

@@ -23,8 +23,6 @@ func Main() {
 	case base == "ssh":
 		args = append([]string{"ssh"}, args...)
 	case base == mpiplan.Name:
-	case len(args) > 0 && args[0] == mpiplan.Verb:
-		args = args[1:]
 	default:
 		return
 	}

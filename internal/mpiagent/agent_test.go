@@ -179,7 +179,7 @@ func TestTheClientReadsArgumentsAsOpenSSH(t *testing.T) {
 
 func TestTheInitContainerWritesTheFiles(t *testing.T) {
 	dir := t.TempDir()
-	plan := mpiplan.Plan{Workers: 2, Slots: 3, Host: "demo-worker-%d", Launcher: "demo-launcher", Service: "demo.team.svc", Link: true}
+	plan := mpiplan.Plan{Workers: 2, Slots: 3, Host: "demo-worker-%d", Launcher: "demo-launcher", Service: "demo.team.svc"}
 	for range 2 { // the kubelet may run it again
 		if err := write(plan, dir); err != nil {
 			t.Fatal(err)

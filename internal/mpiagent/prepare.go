@@ -39,14 +39,10 @@ func write(p mpiplan.Plan, dir string) error {
 	if err != nil {
 		return fmt.Errorf("finding this program: %w", err)
 	}
-	target := filepath.Join(dir, mpiplan.Name)
-	if p.Link {
-		err = os.Symlink(program, target)
-	} else {
-		err = copyProgram(program, target)
-	}
-	if err != nil && !errors.Is(err, os.ErrExist) { // a restarted init container finds its own work
-		return fmt.Errorf("installing the agent: %w", err)
+	if target := filepath.Join(dir, mpiplan.Name); program != target { // the local cluster shows it there
+		if err := copyProgram(program, target); err != nil {
+			return fmt.Errorf("installing the agent: %w", err)
+		}
 	}
 	if err := os.Symlink(mpiplan.Name, filepath.Join(dir, "ssh")); err != nil && !errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("installing the agent as ssh: %w", err)

@@ -222,6 +222,20 @@ func TestUsers(t *testing.T) {
 	}
 }
 
+// The folder of this program is closed to others under `go test`, as /root is.
+func TestAnotherUserSeesThisProgramWhereAContainerWants(t *testing.T) {
+	if rootless() {
+		return // there is no other user
+	}
+	w := newWorld(t)
+	out, code := w.run(w.pod("program"), `head -c4 /program-of-test | tail -c3; test -x /program-of-test && echo " runs"`, runAs(65534, nil), func(c *v1.ContainerConfig) {
+		c.Envs = append(c.Envs, &v1.KeyValue{Key: ProgramAt, Value: []byte("/program-of-test")})
+	})
+	if out != "ELF runs\n" || code != 0 {
+		t.Errorf("got %q and exit code %d", out, code)
+	}
+}
+
 func TestNoNewPrivileges(t *testing.T) {
 	w := newWorld(t)
 	pod := w.pod("nnp")

@@ -32,6 +32,9 @@ func (r *Runtime) specify(s *sandbox, c *container) (pid1.Spec, error) {
 	if err != nil {
 		return pid1.Spec{}, err
 	}
+	if mounts, err = withProgram(mounts, c.config.GetEnvs()); err != nil {
+		return pid1.Spec{}, err
+	}
 	spec := pid1.Spec{
 		Args: slices.Concat(c.config.GetCommand(), c.config.GetArgs()),
 		Env:  r.environment(s, c.config.GetEnvs(), who),
@@ -93,6 +96,25 @@ func (r *Runtime) mounts(s *sandbox, volumes []*v1.Mount) ([]pid1.Mount, error) 
 			Source: source, Target: target,
 			ReadOnly: m.GetReadonly(), RecursiveReadOnly: m.GetRecursiveReadOnly(),
 		})
+	}
+	return mounts, nil
+}
+
+// ProgramAt is the variable of a container that names a path at which the container sees this program. Its user need not be able to reach
+// the folder where the program lies, which may be root's own.
+const ProgramAt = "TRAINYARD_PROGRAM_AT"
+
+// withProgram mounts this program where a container wants it.
+func withProgram(mounts []pid1.Mount, own []*v1.KeyValue) ([]pid1.Mount, error) {
+	for _, kv := range own {
+		if kv.GetKey() != ProgramAt {
+			continue
+		}
+		program, err := os.Executable()
+		if err != nil {
+			return nil, fmt.Errorf("finding this program: %w", err)
+		}
+		mounts = append(mounts, pid1.Mount{Source: program, Target: filepath.Join("/", string(kv.GetValue())), ReadOnly: true})
 	}
 	return mounts, nil
 }

@@ -56,8 +56,8 @@ func (g Gang) plan(r job.Replica) mpiplan.Plan {
 	first := m.Job.PodName(job.Replica{Role: g.Workers})
 	p := mpiplan.Plan{
 		Workers: m.Size(g.Workers), Slots: g.Slots, Host: g.host(first[:len(first)-1] + "%d"), Service: g.service(),
-		Colon: g.Implementation != kubeflowv1.MPIImplementationOpenMPI, Link: m.Agent.Link,
-		Wait: r == g.Launcher, Agent: r == g.Launcher && !g.OwnServer,
+		Colon: g.Implementation != kubeflowv1.MPIImplementationOpenMPI,
+		Wait:  r == g.Launcher, Agent: r == g.Launcher && !g.OwnServer,
 	}
 	if g.LauncherWorks {
 		p.Launcher = g.host(m.Job.PodName(g.Launcher))
@@ -77,6 +77,7 @@ func (g Gang) Equip(pod *corev1.Pod, r job.Replica, container *corev1.Container)
 	spec.InitContainers = append(spec.InitContainers, corev1.Container{
 		Name: "mpi-agent", Image: m.Agent.Image, ImagePullPolicy: corev1.PullIfNotPresent,
 		Command:      append(slices.Clone(m.Agent.Command), g.plan(r).Args()...),
+		Env:          m.Agent.Env,
 		VolumeMounts: []corev1.VolumeMount{{Name: filesVolume, MountPath: mpiplan.Dir}},
 		// Requests equal to limits: one container in which they differ takes the QoS class Guaranteed, and with it exclusive cores, from
 		// its pod. An init container does not add to what the pod asks for.
@@ -90,6 +91,7 @@ func (g Gang) Equip(pod *corev1.Pod, r job.Replica, container *corev1.Container)
 	spec.Volumes = append(spec.Volumes,
 		corev1.Volume{Name: filesVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
 		keys(keysVolume, m.KeySecret, 0o444, nil))
+	manifest.AddEnv(container, m.Agent.Env)
 	container.VolumeMounts = append(container.VolumeMounts,
 		corev1.VolumeMount{Name: filesVolume, MountPath: mpiplan.Dir}, corev1.VolumeMount{Name: keysVolume, MountPath: mpiplan.KeysDir, ReadOnly: true})
 	if g.KeysAt != "" {
@@ -175,7 +177,7 @@ func (g Gang) Environment() []corev1.EnvVar {
 		v.set("NVIDIA_VISIBLE_DEVICES", "")
 		v.set("NVIDIA_DRIVER_CAPABILITIES", "")
 	}
-	return append(v, g.Manifest.Agent.Env...)
+	return v
 }
 
 // connectionAttempts makes OpenSSH try again while the name of a worker is not known yet.

@@ -8,11 +8,8 @@ import (
 	"strings"
 )
 
-// Name is the name of the program. A file of this name that is called, or the first argument Verb, makes an executable the agent.
-const (
-	Name = "trainyard-agent"
-	Verb = "mpi-agent"
-)
+// Name is the name of the program. An executable that is called by this name is the agent.
+const Name = "trainyard-agent"
 
 // Where the containers of a job find what the agent needs.
 const (
@@ -47,8 +44,6 @@ type Plan struct {
 	Colon bool
 	// Wait waits until each Worker answers: with Agent the server of this package, without any SSH server.
 	Wait, Agent bool
-	// Link makes a link to the program instead of a copy, where both containers see the same file.
-	Link bool
 }
 
 // Args are the arguments that make the agent carry out the plan.
@@ -62,7 +57,7 @@ func (p Plan) Args() []string {
 	for _, flag := range []struct {
 		name string
 		set  bool
-	}{{"-colon", p.Colon}, {"-wait", p.Wait}, {"-agent", p.Agent}, {"-link", p.Link}} {
+	}{{"-colon", p.Colon}, {"-wait", p.Wait}, {"-agent", p.Agent}} {
 		if flag.set {
 			args = append(args, flag.name)
 		}
@@ -109,7 +104,6 @@ func Parse(args []string) (Plan, error) {
 	flags.BoolVar(&p.Colon, "colon", false, "write hosts as Hydra reads them")
 	flags.BoolVar(&p.Wait, "wait", false, "wait until each Worker answers")
 	flags.BoolVar(&p.Agent, "agent", false, "the Workers run this program's server")
-	flags.BoolVar(&p.Link, "link", false, "link the program instead of copying it")
 	err := flags.Parse(args)
 	p.Workers, p.Slots = int32(workers), int32(slots)
 	return p, err
