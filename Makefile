@@ -73,6 +73,6 @@ bench: build
 	$(GO) run ./bench
 	$(GO) test -run '^$$' -bench . -benchtime 1x -timeout 30m -p 1 ./internal/cli ./internal/controller ./internal/recorder
 
-# Installs what the tests need: Debian's torch, XGBoost and Python client of Kubernetes, Open MPI, MPICH and a C compiler, tmux and a browser.
+# Installs what the tests need: Debian's torch, XGBoost and Python client of Kubernetes, Open MPI, MPICH and a C compiler, tmux, a browser and Prometheus' promtool.
 setup:
 	@hack/setup.sh

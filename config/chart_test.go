@@ -1,26 +1,22 @@
 package config
 
 import (
+	"errors"
 	"os"
+	"path/filepath"
 	"regexp"
-	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	_ "sigs.k8s.io/controller-runtime/pkg/controller" // registers its metrics
-	controllermetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/yaml"
 
-	"github.com/trainyard/trainyard/internal/metrics"
+	"github.com/trainyard/trainyard/internal/testing/promtool"
 )
 
 // prometheusObject reads a kind of the Prometheus operator, whose types we do not have.
@@ -128,67 +124,28 @@ func TestTheChartHasTheDocumentedAlerts(t *testing.T) {
 	}
 }
 
-// TestEverySeriesThatIsReadIsExported reads the expressions of the alerts and of the dashboard: the operator has each metric in them, with the labels
-// that are used.
-func TestEverySeriesThatIsReadIsExported(t *testing.T) {
-	registry := prometheus.NewRegistry()
-	if _, err := metrics.New(registry); err != nil {
-		t.Fatal(err)
-	}
-	registry.MustRegister(metrics.States{List: func() []metrics.State { return nil }})
-	exported := map[string]string{"workqueue_depth": "name,controller,priority"} // client-go registers it with the first queue
-	collect := func(c prometheus.Collector) {
-		descriptions := make(chan *prometheus.Desc, 1000)
-		c.Describe(descriptions)
-		close(descriptions)
-		for d := range descriptions {
-			if parts := regexp.MustCompile(`fqName: "(\w+)".*variableLabels: \{([^}]*)\}`).FindStringSubmatch(d.String()); parts != nil {
-				exported[parts[1]] = parts[2]
-			}
-		}
-	}
-	collect(registry)
-	collect(controllermetrics.Registry.(prometheus.Collector))
+// TestAlerts lets Prometheus judge the alerts: each fires in a case of testdata/alerts.yaml, and not in the others.
+func TestAlerts(t *testing.T) {
+	const rules = "../charts/trainyard/alerts/trainyard.yaml"
+	promtool.Run(t, ".", "check", "rules", rules)
 
-	objects := helmed(t, map[string]any{"prometheusRule": enabled(), "grafanaDashboard": enabled()})
-	dashboard := objects["ConfigMap/trainyard-operator"].(*corev1.ConfigMap).Data["trainyard.json"]
-	rules, err := yaml.Marshal(objects["PrometheusRule/trainyard-operator"])
+	tests, err := os.ReadFile("testdata/alerts.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var expressions []string
-	for _, found := range regexp.MustCompile(`(?m)"expr": (".*"),?$`).FindAllStringSubmatch(dashboard, -1) {
-		expression, err := strconv.Unquote(found[1])
-		if err != nil {
-			t.Fatal(err)
-		}
-		expressions = append(expressions, expression)
+	text, err := os.ReadFile(rules)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, found := range regexp.MustCompile(`(?m)expr: (.*)$`).FindAllStringSubmatch(string(rules), -1) {
-		expressions = append(expressions, strings.Trim(found[1], "'"))
-	}
-	if len(expressions) < 14 {
-		t.Fatalf("there are only %d expressions", len(expressions))
-	}
-	for _, expression := range expressions {
-		names := regexp.MustCompile(`\b(?:training_operator|trainyard|controller_runtime|workqueue)_\w+`).FindAllString(expression, -1)
-		if len(names) != 1 {
-			t.Fatalf("%s has the metrics %q", expression, names)
-		}
-		labels, ok := exported[strings.TrimSuffix(names[0], "_bucket")]
-		if !ok {
-			t.Errorf("the operator does not export %s of %s", names[0], expression)
-		}
-		used := regexp.MustCompile(`(\w+)=~?"`).FindAllStringSubmatch(expression, -1)
-		for _, by := range regexp.MustCompile(`by \(([^)]*)\)`).FindAllStringSubmatch(expression, -1) {
-			for label := range strings.SplitSeq(by[1], ", ") {
-				used = append(used, []string{"", label})
-			}
-		}
-		for _, label := range used {
-			if label[1] != "le" && !slices.Contains(strings.Split(labels, ","), label[1]) {
-				t.Errorf("%s has no label %s, only %s: %s", names[0], label[1], labels, expression)
-			}
+	for _, alert := range regexp.MustCompile(`alert: (\w+)`).FindAllStringSubmatch(string(text), -1) {
+		if !regexp.MustCompile(`alertname: ` + alert[1] + `, .*exp_alerts`).Match(tests) {
+			t.Errorf("no test lets %s fire", alert[1])
 		}
 	}
+	dir := t.TempDir()
+	silent := regexp.MustCompile(`(?m)^ +(annotations|summary|description):.*\n`).ReplaceAll(text, nil) // the tests would have to repeat them
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "rules.yaml"), silent, 0o600), os.WriteFile(filepath.Join(dir, "tests.yaml"), tests, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	promtool.Run(t, dir, "test", "rules", "tests.yaml")
 }

@@ -26,15 +26,18 @@ func quantiles(metric string) [][2]string {
 
 var panels = []panel{
 	{"Jobs by state", "short", [][2]string{{`sum by (state) (trainyard_jobs{` + selected + `})`, "{{state}}"}}},
-	{"Jobs that ended, per hour", "short", [][2]string{
-		{`sum(increase(training_operator_jobs_successful_total{` + selected + `}[1h]))`, "succeeded"}, {`sum(increase(training_operator_jobs_failed_total{` + selected + `}[1h]))`, "failed"},
-	}},
-	{"Restarts per hour", "short", [][2]string{{`sum by (framework) (increase(training_operator_jobs_restarted_total{` + selected + `}[1h]))`, "{{framework}}"}}},
-	{"Failures of replicas, per hour", "short", [][2]string{{`sum by (class, reason) (increase(trainyard_job_failures_total{` + selected + `}[1h]))`, "{{class}}: {{reason}}"}}},
+	{"Jobs that ended, per hour", "short", [][2]string{{`sum by (result) (increase(trainyard_job_duration_seconds_count{` + selected + `}[1h]))`, "{{result}}"}}},
+	{"How long a job has been waiting, at most", "s", [][2]string{{`max by (job_namespace) (trainyard_oldest_waiting_job_seconds{` + selected + `})`, "{{job_namespace}}"}}},
+	{"How long jobs take", "s", quantiles("trainyard_job_duration_seconds")},
+	{"From the creation until the first attempt", "s", quantiles("trainyard_job_queue_seconds")},
+	{"From the start of an attempt until all replicas have nodes", "s", quantiles("trainyard_job_schedule_seconds")},
 	{"From the start until all replicas run", "s", quantiles("trainyard_job_time_to_running_seconds")},
 	{"From a failure until all replicas run again", "s", quantiles("trainyard_job_time_to_recover_seconds")},
-	{"How late deadlines are acted on", "s", quantiles("trainyard_job_deadline_lateness_seconds")},
+	{"GPUs by use, as the mean of a day", "short", [][2]string{{`sum by (use) (rate(trainyard_gpu_seconds_total{` + selected + `}[1d]))`, "{{use}}"}}},
+	{"Restarts per hour", "short", [][2]string{{`sum by (framework) (increase(training_operator_jobs_restarted_total{` + selected + `}[1h]))`, "{{framework}}"}}},
+	{"Failures of replicas, per hour", "short", [][2]string{{`sum by (class, reason) (increase(trainyard_job_failures_total{` + selected + `}[1h]))`, "{{class}}: {{reason}}"}}},
 	{"Pods that were force-deleted, per hour", "short", [][2]string{{`sum by (node_state) (increase(trainyard_pods_force_deleted_total{` + selected + `}[1h]))`, "{{node_state}}"}}},
+	{"How late deadlines are acted on", "s", quantiles("trainyard_job_deadline_lateness_seconds")},
 	{"Errors of the operator, a second", "ops", [][2]string{{`sum by (controller) (rate(controller_runtime_reconcile_errors_total[15m]))`, "{{controller}}"}}},
 	{"Jobs that wait for the operator", "short", [][2]string{{`sum by (name) (workqueue_depth)`, "{{name}}"}}},
 }

@@ -14,7 +14,8 @@ import (
 )
 
 // A node is lost with a worker on it. The worker's pod is told to go and never does, since nobody is there to stop it; a
-// minute after its grace it is removed by force, and the job goes on elsewhere without a charge.
+// minute after its grace it is removed by force, and the job goes on elsewhere without a charge. Its operator has then seen everything that
+// alerts and the dashboard read.
 func TestALostNodeDoesNotHoldTheJob(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -31,6 +32,7 @@ func TestALostNodeDoesNotHoldTheJob(t *testing.T) {
 	w.pretend("demo-worker-0")
 	j.becomes(kubeflowv1.JobRunning)
 
+	w.submit(late("late"))
 	w.setReady(ghost, corev1.ConditionUnknown)
 	w.Kubectl("cordon", ghost.Name)
 	w.Kubectl("delete", "pod", "demo-worker-0", "--wait=false")
@@ -43,6 +45,7 @@ func TestALostNodeDoesNotHoldTheJob(t *testing.T) {
 	if waited := again.CreationTimestamp.Sub(told.Time); again.Spec.NodeName == ghost.Name || waited < time.Minute {
 		t.Errorf("the worker is on node %s, %s after it was to be gone", again.Spec.NodeName, waited)
 	}
+	w.exportsWhatIsRead()
 }
 
 // ghost is a node without a kubelet, for the pods of this test alone.

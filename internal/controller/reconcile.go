@@ -96,7 +96,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{RequeueAfter: conflictWait}, nil
 	}
 	r.recorder.Record(ctx, events.Of(p.subject(), decision)...)
-	p.count(decision.Metrics)
+	p.count(observed, decision)
 	p.log(ctx, decision)
 	refused, err := p.act(ctx, decision)
 	if err != nil {
@@ -142,10 +142,16 @@ func (p *pass) next(d job.Decision, later time.Duration, refused bool) time.Dura
 }
 
 // count adds to the metrics. A deletion of the job is counted when it is done.
-func (p *pass) count(told []job.Metric) {
-	for _, m := range told {
+func (p *pass) count(o job.Observed, d job.Decision) {
+	namespace, framework := p.manifest.Job.Namespace, p.kind.Framework()
+	for _, m := range d.Metrics {
 		if m.Name != job.JobsDeleted {
-			p.metrics.Record(p.manifest.Job.Namespace, p.kind.Framework(), m)
+			p.metrics.Record(namespace, framework, m)
 		}
+	}
+	if d.Write == job.WriteNow { // a status that is written later says nothing about the past
+		p.metrics.RecordStep(namespace, framework, metrics.Step{
+			Created: p.stored.GetCreationTimestamp().Time, Before: o.Status, After: d.Status, Pods: o.Pods, GPUs: p.manifest.GPUs(),
+		})
 	}
 }

@@ -146,7 +146,7 @@ func Setup(mgr ctrl.Manager, options Options) error {
 	}
 	numbers, err := metrics.New(options.Metrics)
 	if err == nil {
-		err = options.Metrics.Register(states(mgr, options.Kinds))
+		err = options.Metrics.Register(states(mgr, options.Kinds, options.Now))
 	}
 	if err != nil {
 		return fmt.Errorf("registering metrics: %w", err)

@@ -2,12 +2,15 @@ package controller
 
 import (
 	"context"
+	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trainyard/trainyard/internal/job"
 	"github.com/trainyard/trainyard/internal/kinds"
 	"github.com/trainyard/trainyard/internal/manifest"
 	"github.com/trainyard/trainyard/internal/metrics"
@@ -15,8 +18,8 @@ import (
 
 // states lists all jobs in the cache by their newest condition. What cannot be listed is left out: a number that is
 // missing is noticed, an error at each scrape is only noise. A standby lists none, so that a sum over all operators counts each job once.
-func states(mgr ctrl.Manager, kinds []kinds.Kind) metrics.States {
-	return metrics.States{List: func() []metrics.State {
+func states(mgr ctrl.Manager, kinds []kinds.Kind, now func() time.Time) metrics.States {
+	return metrics.States{Now: now, List: func() []metrics.State {
 		select {
 		case <-mgr.Elected():
 		default:
@@ -39,8 +42,17 @@ func states(mgr ctrl.Manager, kinds []kinds.Kind) metrics.States {
 
 func stateOf(kind kinds.Kind, obj manifest.Object) metrics.State {
 	s := metrics.State{Namespace: obj.GetNamespace(), Framework: kind.Framework(), State: "New"}
-	if conditions := kind.Conditions(obj); len(conditions) > 0 {
+	conditions := kind.Conditions(obj)
+	if len(conditions) > 0 {
 		s.State = string(conditions[len(conditions)-1].Type)
+	}
+	if slices.Contains([]string{"New", string(job.Created), string(job.Restarting)}, s.State) {
+		s.Waiting = obj.GetCreationTimestamp().Time
+		for _, c := range conditions { // a job that was suspended waits since it was resumed
+			if c.LastTransitionTime.After(s.Waiting) {
+				s.Waiting = c.LastTransitionTime.Time
+			}
+		}
 	}
 	return s
 }

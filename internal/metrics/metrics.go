@@ -3,7 +3,6 @@
 package metrics
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,6 +19,7 @@ type Metrics struct {
 	failures   *prometheus.CounterVec // by class and reason
 	forced     *prometheus.CounterVec // by the state of the node
 	histograms map[job.MetricName]*prometheus.HistogramVec
+	lives      lives
 }
 
 // New registers the metrics.
@@ -39,14 +39,17 @@ func New(registry prometheus.Registerer) (*Metrics, error) {
 			job.TimeToRecover:    histogram("trainyard_job_time_to_recover_seconds", "From a failure until all replicas run again."),
 			job.DeadlineLateness: histogram("trainyard_job_deadline_lateness_seconds", "How late an active deadline was acted on."),
 		},
+		lives: newLives(),
 	}
-	for _, c := range append(slices.Collect(maps.Values(m.counters)), m.failures, m.forced) {
-		if err := registry.Register(c); err != nil {
-			return nil, err
-		}
+	all := append(m.lives.collectors(), m.failures, m.forced)
+	for _, c := range m.counters {
+		all = append(all, c)
 	}
 	for _, h := range m.histograms {
-		if err := registry.Register(h); err != nil {
+		all = append(all, h)
+	}
+	for _, c := range all {
+		if err := registry.Register(c); err != nil {
 			return nil, err
 		}
 	}

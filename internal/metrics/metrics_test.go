@@ -3,6 +3,7 @@ package metrics
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
@@ -51,11 +52,21 @@ func TestRecord(t *testing.T) {
 }
 
 func TestStates(t *testing.T) {
+	now := time.Date(2026, 11, 16, 8, 0, 0, 0, time.UTC)
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(States{List: func() []State {
-		return []State{{"team", "pytorch", "Running"}, {"team", "pytorch", "Running"}, {"team", "pytorch", "Failed"}}
+	registry.MustRegister(States{Now: func() time.Time { return now }, List: func() []State {
+		return []State{
+			{"team", "pytorch", "Running", time.Time{}}, {"team", "pytorch", "Running", time.Time{}}, {"team", "pytorch", "Created", now.Add(-time.Minute)},
+			{"team", "pytorch", "Restarting", now.Add(-time.Second)}, {"team", "jax", "Failed", time.Time{}},
+		}
 	}})
-	if got := gather(t, registry)["trainyard_jobs{pytorch,team,Running}"].GetGauge().GetValue(); got != 2 {
-		t.Errorf("%v running jobs, want 2", got)
+	got := gather(t, registry)
+	for name, want := range map[string]float64{
+		"trainyard_jobs{pytorch,team,Running}": 2, "trainyard_jobs{pytorch,team,Created}": 1,
+		"trainyard_oldest_waiting_job_seconds{pytorch,team}": 60, "trainyard_oldest_waiting_job_seconds{jax,team}": 0,
+	} {
+		if m, ok := got[name]; !ok || m.GetGauge().GetValue() != want {
+			t.Errorf("%s is %v, want %v", name, m, want)
+		}
 	}
 }
