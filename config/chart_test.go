@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,6 +65,15 @@ func TestOptionalObjectsOfTheChart(t *testing.T) {
 		}
 		if got := helmed(t, row.values)[name] != nil; got != row.want {
 			t.Errorf("%s: there is one: %t, want %t", row.sentence, got, row.want)
+		}
+	}
+}
+
+func TestTheChartCanTraceAllJobs(t *testing.T) {
+	for _, traced := range []bool{true, false} {
+		deployment := helmed(t, map[string]any{"traceContext": traced})["Deployment/trainyard-operator"].(*appsv1.Deployment)
+		if got := slices.Contains(deployment.Spec.Template.Spec.Containers[0].Args, "--trace-context"); got != traced {
+			t.Errorf("traceContext %t: the flag is there: %t", traced, got)
 		}
 	}
 }

@@ -32,6 +32,7 @@ type options struct {
 	burst                        int
 	clusterDomain                string
 	gangScheduler                string
+	traceContext                 bool
 }
 
 func (o *options) register(flags *flag.FlagSet) {
@@ -46,6 +47,7 @@ func (o *options) register(flags *flag.FlagSet) {
 	flags.Float64Var(&o.qps, "kube-api-qps", 0, "The limit of requests a second to the API server; 0 means that only the API server limits them.")
 	flags.StringVar(&o.clusterDomain, "cluster-domain", "", "The DNS domain of the cluster; empty for the one in the operator's /etc/resolv.conf, or else cluster.local.")
 	flags.StringVar(&o.gangScheduler, "gang-scheduler-name", "", "Who places the replicas of every job together: kubernetes, volcano, or the name of a scheduler with the coscheduling plugin. Empty: jobs with a schedulingPolicy are placed by the first of these that the cluster has. none: no job is.")
+	flags.BoolVar(&o.traceContext, "trace-context", false, "Set TRACEPARENT in the containers of all jobs, so that what they trace is part of the trace of their job. Without it only jobs with the annotation traceparent get it.")
 	flags.IntVar(&o.burst, "kube-api-burst", 0, "How many requests may exceed kube-api-qps in a burst, if kube-api-qps is set.")
 }
 
@@ -93,6 +95,7 @@ func run(o options) error {
 	}
 	setup := controller.Options{
 		Workers: o.workers, Metrics: metrics.Registry, Namespace: o.namespace, GangScheduler: o.gangScheduler, ClusterDomain: clusterDomain(o), Agent: agent(context.Background(), config, o),
+		TraceContext: o.traceContext,
 	}
 	if err := controller.Setup(mgr, setup); err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -28,6 +29,7 @@ import (
 	"github.com/trainyard/trainyard/internal/cluster"
 	"github.com/trainyard/trainyard/internal/controller"
 	"github.com/trainyard/trainyard/internal/definition"
+	"github.com/trainyard/trainyard/internal/manifest/traceid"
 	"github.com/trainyard/trainyard/internal/testing/local"
 )
 
@@ -117,7 +119,7 @@ func (f fleet) start() operator {
 	}
 	o := operator{health: freeAddress(f.T)}
 	o.cmd = &exec.Cmd{Path: "/proc/self/exe", Stderr: f.Output(), Args: []string{
-		asOperator, "--kubeconfig=" + kubeconfig, "--leader-elect", "--metrics-bind-address=0", "--health-probe-bind-address=" + o.health,
+		asOperator, "--kubeconfig=" + kubeconfig, "--leader-elect", "--trace-context", "--metrics-bind-address=0", "--health-probe-bind-address=" + o.health,
 	}}
 	if err := o.cmd.Start(); err != nil {
 		f.Fatal(err)
@@ -172,7 +174,7 @@ func (f fleet) within(limit time.Duration, what, before string) {
 	f.Logf("%s after %v", what, time.Since(start))
 }
 
-// runs checks that an operator handles a new job.
+// runs checks that an operator handles a new job. Its container is told its span, as the flag says.
 func (f fleet) runs(name string) {
 	f.Helper()
 	job := &kubeflowv1.PyTorchJob{
@@ -192,6 +194,14 @@ func (f fleet) runs(name string) {
 		}
 		if len(job.Status.Conditions) == 0 {
 			return errors.New("the job has no condition")
+		}
+		var pod corev1.Pod
+		if err := f.client.Get(f.Context(), client.ObjectKey{Namespace: "default", Name: name + "-master-0"}, &pod); err != nil {
+			return err
+		}
+		trace := traceid.Of(job.UID, nil)
+		if told := (corev1.EnvVar{Name: traceid.Variable, Value: trace.Context(trace.Replica(0, "master-0"))}); !slices.Contains(pod.Spec.Containers[0].Env, told) {
+			return fmt.Errorf("the environment is %v, without %v", pod.Spec.Containers[0].Env, told)
 		}
 		return nil
 	})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -61,7 +62,9 @@ func TestAJobCanBeReadWhenItIsGone(t *testing.T) {
 
 	// A cluster that is killed leaves what was written until then.
 	file := filepath.Join(t.TempDir(), "job.yaml")
-	write(t, file, job("long", 1, "echo begins; while true; do sleep 0.1; done"))
+	traced := strings.Replace(job("long", 1, "echo begins; echo $TRACEPARENT; while true; do sleep 0.1; done"), "{name: long}",
+		"{name: long, annotations: {traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01}}", 1)
+	write(t, file, traced)
 	d.expect(types("submit", "-f", file), 0)
 	d.Eventually("the job and its line are recorded", func() error {
 		parts, _ := filepath.Glob(filepath.Join(dir, "record", "v1", "jobs", "default", "*", "log", "0", "worker-0", "*", "0.log"))
@@ -73,10 +76,23 @@ func TestAJobCanBeReadWhenItIsGone(t *testing.T) {
 			}
 			text += string(content)
 		}
-		return found(text+types("history").Stdout, "begins", "long")
+		return found(text+types("history").Stdout, "begins", "00-0af7", "long")
 	})
 	up.Signal(syscall.SIGKILL)
 	up.Wait()
 	d.expect(types("logs", "long"), 0, `^worker-0 \| begins$`)
+	d.tracesWhatPodsKnow(types("logs", "long").Stdout, types("trace", "long").Stdout)
 	d.Eventually("the cluster has ended", func() error { return found(types("history", "long").Stdout, "Interrupted") })
+}
+
+// tracesWhatPodsKnow compares the span that the container of a pod was told, which it printed, with the trace of its job.
+func (d desk) tracesWhatPodsKnow(log, trace string) {
+	d.Helper()
+	told := regexp.MustCompile(`00-([0-9a-f]{32})-([0-9a-f]{16})-01`).FindStringSubmatch(log)
+	if told == nil {
+		d.Fatalf("the container was told no span: %s", log)
+	}
+	if err := found(trace, `"traceId":"`+told[1]+`"`, `"parentSpanId":"`+told[2]+`","name":"starting"`); err != nil {
+		d.Error(err)
+	}
 }

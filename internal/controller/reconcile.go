@@ -35,6 +35,8 @@ type Reconciler struct {
 	// clusterDomain is the DNS domain of the cluster.
 	clusterDomain string
 	agent         manifest.Agent
+	// traced says that all jobs get their place in a trace (see Options).
+	traced bool
 	// gangScheduler is who places jobs together (see Options).
 	gangScheduler string
 }
@@ -70,6 +72,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		Reconciler: r, memory: r.memories.job(request.NamespacedName), stored: obj, obj: whole, manifest: r.kind.Read(whole), at: r.now(),
 	}
 	p.manifest.ClusterDomain = r.clusterDomain
+	p.manifest.Traced = p.manifest.Traced || r.traced
 	if r.agent.Image != "" {
 		p.manifest.Agent = r.agent
 	}

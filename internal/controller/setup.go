@@ -114,6 +114,8 @@ type Options struct {
 	ClusterDomain string
 	// Agent is how pods of MPI jobs get their program.
 	Agent manifest.Agent
+	// TraceContext gives all containers their place in the trace of their job, not only those of jobs that name a span.
+	TraceContext bool
 	// Now is the clock, time.Now where none is given. NewQueue makes the queue of the jobs of one kind, controller-runtime's where
 	// none is given. Tests that step the time by hand give both.
 	Now      func() time.Time
@@ -163,7 +165,7 @@ func Setup(mgr ctrl.Manager, options Options) error {
 	for _, kind := range options.Kinds {
 		r := &Reconciler{
 			kind: kind, client: mgr.GetClient(), live: mgr.GetAPIReader(), metrics: numbers, now: options.Now, childKinds: children,
-			recorder: recorder, clusterDomain: options.ClusterDomain, agent: options.Agent, gangScheduler: options.GangScheduler,
+			recorder: recorder, clusterDomain: options.ClusterDomain, agent: options.Agent, traced: options.TraceContext, gangScheduler: options.GangScheduler,
 		}
 		if r.controller, err = r.setup(mgr, options); err != nil {
 			return fmt.Errorf("setting up %s: %w", kind.Name(), err)

@@ -11,11 +11,14 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/trainyard/trainyard/api/naming"
 	"github.com/trainyard/trainyard/internal/job"
 	"github.com/trainyard/trainyard/internal/kinds/kubeflow"
 	"github.com/trainyard/trainyard/internal/manifest"
+	"github.com/trainyard/trainyard/internal/manifest/traceid"
 	"github.com/trainyard/trainyard/internal/testing/golden"
 )
 
@@ -163,6 +166,42 @@ func TestVariablesThatEachReplicaHasItsOwnOf(t *testing.T) {
 				t.Errorf("variables that differ from replica to replica (-named +found):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Containers of a job that names a span are told which span of the job is theirs, unless their template says another. Those of other jobs are told
+// nothing, as testdata shows.
+func TestTraceContext(t *testing.T) {
+	const own = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	for _, kind := range All {
+		for _, file := range manifests(t, kind) {
+			t.Run(filepath.Base(file), func(t *testing.T) {
+				_, obj := object(t, file)
+				obj.SetUID("j1")
+				obj.SetAnnotations(map[string]string{traceid.Annotation: "00-11111111111111111111111111111111-2222222222222222-01"})
+				m := kind.Read(obj)
+				trace := traceid.Of("j1", obj.GetAnnotations())
+				for _, role := range m.Job.Roles {
+					told := func() string {
+						pod := m.Pod(job.Replica{Role: role.Name, Index: 0}, 2)
+						for _, e := range naming.TrainingContainer(&pod.Spec, role.Container).Env {
+							if e.Name == traceid.Variable {
+								return e.Value
+							}
+						}
+						return ""
+					}
+					if got, want := told(), trace.Context(trace.Replica(2, strings.ToLower(role.Name)+"-0")); got != want {
+						t.Errorf("%s 0 is told %s, want %s", role.Name, got, want)
+					}
+					container := naming.TrainingContainer(&m.Templates[role.Name].Spec, role.Container)
+					container.Env = append(container.Env, corev1.EnvVar{Name: traceid.Variable, Value: own})
+					if got := told(); got != own {
+						t.Errorf("%s 0 is told %s, and its template says %s", role.Name, got, own)
+					}
+				}
+			})
+		}
 	}
 }
 

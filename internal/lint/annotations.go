@@ -9,6 +9,7 @@ import (
 
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
 	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
+	"github.com/trainyard/trainyard/internal/manifest/traceid"
 )
 
 var restartPolicies = []string{"Never", "OnFailure", "Always", "ExitCode"}
@@ -26,6 +27,7 @@ var ourAnnotations = []struct {
 	{kubeflowv1.AnnotationMaxDisruptions, isNumber, "a number from 0"},
 	{kubeflowv1.AnnotationTTL, isNumber, "a number from 0"},
 	{kubeflowv1.AnnotationFinishWithin, isDuration, "a duration such as 90s or 5m"},
+	{traceid.Annotation, traceid.Valid, "the format of W3C's Trace Context, 00-TRACE-SPAN-01"},
 }
 
 func oneOf(values ...string) func(string) bool {

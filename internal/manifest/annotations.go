@@ -6,6 +6,7 @@ import (
 
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
 	"github.com/trainyard/trainyard/internal/job"
+	"github.com/trainyard/trainyard/internal/manifest/traceid"
 )
 
 // restartScope is what the annotations of a job say that a failure restarts, empty where they say nothing that has a meaning.
@@ -32,7 +33,9 @@ func RestartPolicy(annotations map[string]string) job.RestartPolicy {
 const finishWithin = 30 * time.Second
 
 // SetFromAnnotations sets what the annotations of a job of any kind say. One without a meaning counts as not there; lint warns of it.
-func SetFromAnnotations(j *job.Job, annotations map[string]string) {
+func (m *Manifest) SetFromAnnotations(annotations map[string]string) {
+	m.Trace, m.Traced = traceid.Of(m.Job.UID, annotations), traceid.Valid(annotations[traceid.Annotation])
+	j := &m.Job
 	j.ScopeOverride = restartScope(annotations)
 	j.AvoidNodes = job.AvoidPrefer
 	if mode := job.AvoidNodes(annotations[kubeflowv1.AnnotationAvoidNodes]); mode == job.AvoidOff || mode == job.AvoidRequire {

@@ -50,9 +50,9 @@ func TestPoliciesInAnnotations(t *testing.T) {
 		}, policies(30*time.Second, nil, job.AvoidPrefer)},
 	} {
 		t.Run(row.sentence, func(t *testing.T) {
-			var got job.Job
-			SetFromAnnotations(&got, row.written)
-			if diff := cmp.Diff(row.want, got); diff != "" {
+			var got Manifest
+			got.SetFromAnnotations(row.written)
+			if diff := cmp.Diff(row.want, got.Job); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

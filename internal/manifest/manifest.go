@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/trainyard/trainyard/internal/job"
+	"github.com/trainyard/trainyard/internal/manifest/traceid"
 )
 
 // Object is an API object of any kind of job.
@@ -42,6 +43,9 @@ type Manifest struct {
 	KeySecret string
 	// Placement is what the job says about how its replicas are placed together, nil where it says nothing.
 	Placement *Placement
+	// Trace is the trace of the job. If Traced is set, containers get their place in it.
+	Trace  traceid.Trace
+	Traced bool
 	// gangs is who places the replicas together, nil for nobody.
 	gangs *GangScheduler
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/trainyard/trainyard/api/naming"
 	"github.com/trainyard/trainyard/internal/job"
+	"github.com/trainyard/trainyard/internal/manifest/traceid"
 )
 
 // EnvAttempt is the variable that tells a replica which attempt it is part of.
@@ -73,7 +74,15 @@ func (m *Manifest) setEnvironment(pod *corev1.Pod, r job.Replica, role job.Role,
 			}
 		}
 		AddEnv(c, []corev1.EnvVar{{Name: EnvAttempt, Value: strconv.Itoa(int(attempt))}})
+		if m.Traced {
+			AddEnv(c, []corev1.EnvVar{{Name: traceid.Variable, Value: m.Trace.Context(m.Trace.Replica(attempt, ReplicaName(pod)))}})
+		}
 	}
+}
+
+// ReplicaName is the name of the replica that a pod is, as in worker-0.
+func ReplicaName(pod *corev1.Pod) string {
+	return pod.Labels[naming.LabelReplicaType] + "-" + pod.Labels[naming.LabelReplicaIndex]
 }
 
 // AddEnv adds variables to a container, but for those that it has.

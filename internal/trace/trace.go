@@ -6,11 +6,8 @@ package trace
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"time"
@@ -19,11 +16,10 @@ import (
 
 	"github.com/trainyard/trainyard/api/naming"
 	"github.com/trainyard/trainyard/internal/job"
+	"github.com/trainyard/trainyard/internal/manifest"
+	"github.com/trainyard/trainyard/internal/manifest/traceid"
 	"github.com/trainyard/trainyard/internal/record"
 )
-
-// Annotation of a job names the span that it belongs to, in the format of W3C's Trace Context.
-const Annotation = "traceparent"
 
 // maxReplicas is how many replicas of an attempt have spans. Of a larger attempt only those that failed have, and the slowest ones.
 const (
@@ -45,39 +41,19 @@ type Span struct {
 // life is a record with the identifiers of its trace.
 type life struct {
 	*record.Record
-	trace, above string
-	spans        []Span
+	trace traceid.Trace
+	spans []Span
 }
-
-var traceparent = regexp.MustCompile(`^00-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}$`)
 
 // Spans are those of a record that have ended, parents before their children.
 func Spans(r *record.Record) []Span {
-	l := &life{Record: r, trace: hash(16, string(r.Summary.UID))}
 	var object struct {
 		Metadata struct{ Annotations map[string]string }
 	}
-	if json.Unmarshal(r.Object, &object) == nil {
-		if at := traceparent.FindStringSubmatch(object.Metadata.Annotations[Annotation]); at != nil {
-			l.trace, l.above = at[1], at[2]
-		}
-	}
+	_ = json.Unmarshal(r.Object, &object) // without annotations the job has a trace of its own
+	l := &life{Record: r, trace: traceid.Of(r.Summary.UID, object.Metadata.Annotations)}
 	l.job()
 	return l.spans
-}
-
-// hash is the beginning of a hash of words.
-func hash(bytes int, words ...string) string {
-	sum := sha256.New()
-	for _, word := range words {
-		fmt.Fprintf(sum, "%d:%s,", len(word), word)
-	}
-	return hex.EncodeToString(sum.Sum(nil)[:bytes])
-}
-
-// id is the identifier of a phase; the same phase of the same record always has the same.
-func (l *life) id(words ...string) string {
-	return hash(8, append([]string{string(l.Summary.UID)}, words...)...)
 }
 
 // add adds a span if it has begun and ended. Every span says which job it is about, because the span of the job itself comes last to a
@@ -91,11 +67,11 @@ func (l *life) add(parent, id, name string, start, end time.Time, failure string
 	if end.Before(start) {
 		end = start // stored times are whole seconds
 	}
-	l.spans = append(l.spans, Span{Trace: l.trace, ID: id, Parent: parent, Name: name, Start: start, End: end, Attributes: append(about, attributes...), Failure: failure})
+	l.spans = append(l.spans, Span{Trace: l.trace.ID, ID: id, Parent: parent, Name: name, Start: start, End: end, Attributes: append(about, attributes...), Failure: failure})
 }
 
 func (l *life) job() {
-	s, root := l.Summary, l.id("job")
+	s, root := l.Summary, l.trace.Job()
 	failure := ""
 	if s.State == string(job.Failed) {
 		failure = cmp.Or(s.Message, "the job failed")
@@ -104,23 +80,23 @@ func (l *life) job() {
 	if end.IsZero() {
 		end = s.Deleted
 	}
-	l.add(l.above, root, "job "+s.Name, s.Created, end, failure, [2]string{"trainyard.job.outcome", s.Outcome(true)},
+	l.add(l.trace.Parent, root, "job "+s.Name, s.Created, end, failure, [2]string{"trainyard.job.outcome", s.Outcome(true)},
 		[2]string{"trainyard.job.retries", strconv.Itoa(int(s.Retries))}, [2]string{"trainyard.job.disruptions", strconv.Itoa(int(s.Disruptions))})
 	for i, a := range l.Attempts {
 		number := strconv.Itoa(int(a.Number) + 1)
 		switch {
 		case i == 0:
-			l.add(root, l.id("queued"), "queued", s.Created, a.Start, "")
+			l.add(root, l.trace.Span("queued"), "queued", s.Created, a.Start, "")
 		default:
 			before := l.Attempts[i-1]
-			l.add(root, l.id("restart", number), "restart", before.End, a.Start, "", [2]string{"trainyard.attempt", number}, [2]string{"trainyard.reason", before.Reason})
+			l.add(root, l.trace.Span("restart", number), "restart", before.End, a.Start, "", [2]string{"trainyard.attempt", number}, [2]string{"trainyard.reason", before.Reason})
 		}
 		failure := ""
 		if !slices.Contains([]string{"", job.ReasonSucceeded, job.ReasonScaled, job.ReasonSuspended}, a.Reason) {
 			failure = cmp.Or(a.Message, a.Reason)
 		}
-		l.add(root, l.id("attempt", number), "attempt "+number, a.Start, a.End, failure, [2]string{"trainyard.attempt", number})
-		l.replicas(a.Number, l.id("attempt", number))
+		l.add(root, l.trace.Attempt(a.Number), "attempt "+number, a.Start, a.End, failure, [2]string{"trainyard.attempt", number})
+		l.replicas(a.Number)
 	}
 }
 
@@ -132,21 +108,42 @@ type phases struct {
 	failure                              string
 }
 
-func (l *life) replicas(attempt int32, parent string) {
+// replicas adds the spans of the replicas of an attempt. A replica whose pod was replaced has one span, and the phases of all its pods are
+// below it: what its processes trace is below it too, and they cannot know which pod of the replica they are.
+func (l *life) replicas(attempt int32) {
 	var all []phases
 	for i := range l.Pods {
 		if l.Pods[i].Pod.Labels[naming.LabelAttempt] == strconv.Itoa(int(attempt)) {
 			all = append(all, phasesOf(&l.Pods[i]))
 		}
 	}
+	var names []string
+	pods := map[string][]phases{}
 	for _, p := range chosen(all) {
-		id := l.id("pod", string(p.pod.UID))
-		about := [][2]string{{"trainyard.attempt", strconv.Itoa(int(attempt) + 1)}, {"trainyard.replica", p.replica}, {"k8s.pod.name", p.pod.Name}, {"k8s.node.name", p.pod.Spec.NodeName}}
-		l.add(parent, id, p.replica, p.created, p.stopped, p.failure, about...)
-		l.add(id, l.id("pod", string(p.pod.UID), "scheduling"), "scheduling", p.created, p.scheduled, "", about...)
-		l.add(id, l.id("pod", string(p.pod.UID), "starting"), "starting", p.scheduled, p.started, "", about...)
+		if pods[p.replica] == nil {
+			names = append(names, p.replica)
+		}
+		pods[p.replica] = append(pods[p.replica], p)
+	}
+	for _, name := range names {
+		l.replica(attempt, pods[name])
+	}
+}
+
+// replica adds the spans of one replica with its pods, in the order of their creation.
+func (l *life) replica(attempt int32, pods []phases) {
+	last := pods[len(pods)-1]
+	id := l.trace.Replica(attempt, last.replica)
+	about := func(p phases) [][2]string {
+		return [][2]string{{"trainyard.attempt", strconv.Itoa(int(attempt) + 1)}, {"trainyard.replica", p.replica}, {"k8s.pod.name", p.pod.Name}, {"k8s.node.name", p.pod.Spec.NodeName}}
+	}
+	l.add(l.trace.Attempt(attempt), id, last.replica, pods[0].created, last.stopped, last.failure, about(last)...)
+	for _, p := range pods {
+		phase := func(name string) string { return l.trace.Span("pod", string(p.pod.UID), name) }
+		l.add(id, phase("scheduling"), "scheduling", p.created, p.scheduled, "", about(p)...)
+		l.add(id, phase("starting"), "starting", p.scheduled, p.started, "", about(p)...)
 		if !p.started.IsZero() {
-			l.add(id, l.id("pod", string(p.pod.UID), "training"), "training", p.started, p.stopped, p.failure, about...)
+			l.add(id, phase("training"), "training", p.started, p.stopped, p.failure, about(p)...)
 		}
 	}
 }
@@ -154,7 +151,7 @@ func (l *life) replicas(attempt int32, parent string) {
 // phasesOf reads the moments of a pod from its status: the container that started last is the one that trains.
 func phasesOf(p *record.Pod) phases {
 	pod := &p.Pod
-	out := phases{pod: pod, replica: pod.Labels[naming.LabelReplicaType] + "-" + pod.Labels[naming.LabelReplicaIndex], created: pod.CreationTimestamp.Time, stopped: p.Gone}
+	out := phases{pod: pod, replica: manifest.ReplicaName(pod), created: pod.CreationTimestamp.Time, stopped: p.Gone}
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {
 			out.scheduled = c.LastTransitionTime.Time

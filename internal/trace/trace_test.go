@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trainyard/trainyard/api/naming"
+	"github.com/trainyard/trainyard/internal/manifest/traceid"
 	"github.com/trainyard/trainyard/internal/record"
 )
 
@@ -127,6 +128,25 @@ func TestTheTraceOfAJobContinuesTheOneThatItNames(t *testing.T) {
 	}
 }
 
+// TestAReplacedPodIsOfTheSameReplica gives a worker a second pod in the same attempt.
+func TestAReplacedPodIsOfTheSameReplica(t *testing.T) {
+	r := restarted()
+	again := pod(1, 0, 10, 18, 1)
+	again.Pod.UID = "p1-again"
+	r.Pods = []record.Pod{pod(0, 0, 1, 19, 143), pod(1, 0, 1, 9, 7), again}
+	const want = `    worker-1 1s–18s: exited with code 1
+      scheduling 1s–2s
+      starting 2s–3s
+      training 3s–9s: exited with code 7
+      scheduling 10s–11s
+      starting 11s–12s
+      training 12s–18s: exited with code 1
+`
+	if got := drawn(Spans(r)); !strings.Contains(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
 func TestALargeAttemptHasOnlyTheSpansThatMatter(t *testing.T) {
 	r := restarted()
 	r.Pods = nil
@@ -164,7 +184,7 @@ func TestSend(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := fmt.Sprintf(`{"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"trainyard"}}]},"scopeSpans":[{"scope":{"name":"trainyard"},"spans":[`+
-		`{"traceId":"%s","spanId":"%s","name":"job demo","kind":1,"startTimeUnixNano":"%d","endTimeUnixNano":"%d","attributes":`, hash(16, "j1"), hash(8, "j1", "job"), day.UnixNano(), at(60).UnixNano())
+		`{"traceId":"%s","spanId":"%s","name":"job demo","kind":1,"startTimeUnixNano":"%d","endTimeUnixNano":"%d","attributes":`, traceid.Of("j1", nil).ID, traceid.Of("j1", nil).Job(), day.UnixNano(), at(60).UnixNano())
 	if path != "/v1/traces" || kind != "application/json" || !strings.HasPrefix(got, want) || !strings.HasSuffix(got, `"status":{"code":2,"message":"it failed"}}]}]}]}`) {
 		t.Errorf("%s gets %s", path, got)
 	}

@@ -139,7 +139,7 @@ func (k Kind) common(obj kubeflowv1.Job) *manifest.Manifest {
 		},
 	}
 	m.Placement = placement(policy.SchedulingPolicy)
-	manifest.SetFromAnnotations(&m.Job, obj.GetAnnotations())
+	m.SetFromAnnotations(obj.GetAnnotations())
 	for _, name := range k.Layout.Roles {
 		if spec := (*parts.ReplicaSpecs)[name]; spec != nil {
 			m.Job.Roles = append(m.Job.Roles, job.Role{

@@ -82,7 +82,7 @@ func (Kind) Read(obj manifest.Object) *manifest.Manifest {
 	if policy := policyOf(tj); policy != nil {
 		m.Job.Policy.TTLSecondsAfterFinished, m.Job.Policy.ActiveDeadlineSeconds = policy.TTLSecondsAfterFinished, policy.ActiveDeadlineSeconds
 	}
-	manifest.SetFromAnnotations(&m.Job, tj.Annotations)
+	m.SetFromAnnotations(tj.Annotations)
 	if tj.Status.Runtime == nil {
 		m.Job.Missing = fmt.Sprintf("the %s does not exist", runtimeOf(tj))
 	} else if err := build(m, tj); err != nil {
