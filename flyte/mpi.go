@@ -2,10 +2,12 @@ package flyte
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/flyteorg/flyte/flyteidl/gen/pb-go/flyteidl/plugins"
 	"github.com/flyteorg/flyte/flyteidl/gen/pb-go/flyteidl/plugins/kubeflow"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
@@ -17,7 +19,8 @@ const workerCommandKey = "worker_spec_command"
 // mpiTask is an MPI task of either version, as Flyte's backend reads it.
 type mpiTask struct {
 	launcher, worker replicaSpec
-	// launcherArgs and workerArgs replace the args of the task where they are not empty. Flyte calls them commands.
+	// launcherArgs and workerArgs replace the args of the task where they are not empty, and in version 0 the Workers' command and args
+	// in any case. Flyte calls them commands.
 	launcherArgs, workerArgs []string
 	policy                   *kubeflow.RunPolicy
 	slots                    int32
@@ -41,7 +44,7 @@ func (t Task) mpi() mpiTask {
 	return task
 }
 
-// mpiJob is the job of an MPI task. A worker without a command keeps the args of the training; the operator ignores them.
+// mpiJob is the job of an MPI task. In version 1 a worker without a command keeps the args of the training; the operator ignores them.
 func (t Task) mpiJob(e Execution) (*kubeflowv1.MPIJob, error) {
 	task := t.mpi()
 	if task.worker.replicas < 1 {
@@ -58,26 +61,28 @@ func (t Task) mpiJob(e Execution) (*kubeflowv1.MPIJob, error) {
 	if job.Spec.MPIReplicaSpecs, err = t.replicaSpecs(roles, kubeflowv1.MPIContainer, e); err != nil {
 		return nil, err
 	}
-	for role, args := range map[kubeflowv1.ReplicaType][]string{kubeflowv1.MPILauncher: task.launcherArgs, kubeflowv1.MPIWorker: task.workerArgs} {
-		setArgs(job.Spec.MPIReplicaSpecs[role], args, t.Custom.TaskTypeVersion == 0)
+	launcher, worker := mpiContainer(job.Spec.MPIReplicaSpecs[kubeflowv1.MPILauncher]), mpiContainer(job.Spec.MPIReplicaSpecs[kubeflowv1.MPIWorker])
+	if len(task.launcherArgs) > 0 {
+		launcher.Args = task.launcherArgs
+	}
+	switch {
+	case t.Custom.TaskTypeVersion == 0:
+		worker.Command, worker.Args = nil, task.workerArgs
+	case len(task.workerArgs) > 0:
+		worker.Args = task.workerArgs
 	}
 	return job, nil
 }
 
-// setArgs gives the training container of a role its own args. Version 0 empties the command, too.
-func setArgs(role *kubeflowv1.ReplicaSpec, args []string, emptiesCommand bool) {
-	for i := range role.Template.Spec.Containers {
-		if c := &role.Template.Spec.Containers[i]; c.Name == kubeflowv1.MPIContainer && len(args) > 0 {
-			if c.Args = args; emptiesCommand {
-				c.Command = nil
-			}
-		}
-	}
+// mpiContainer is the training container of a role, which has been given that name.
+func mpiContainer(role *kubeflowv1.ReplicaSpec) *corev1.Container {
+	containers := role.Template.Spec.Containers
+	return &containers[slices.IndexFunc(containers, func(c corev1.Container) bool { return c.Name == kubeflowv1.MPIContainer })]
 }
 
 // readWorkerCommand reads what version 0 of MPI tasks keeps beside the message.
 func (t *Task) readWorkerCommand(config map[string]string) {
-	if command := config[workerCommandKey]; t.Custom.TaskType == MPITask && t.Custom.TaskTypeVersion == 0 && command != "" {
+	if command, set := config[workerCommandKey]; t.Custom.TaskType == MPITask && t.Custom.TaskTypeVersion == 0 && set {
 		t.workerCommand = strings.Split(command, " ")
 	}
 }

@@ -59,10 +59,12 @@ func ReadPhase(job Manifest, pods []corev1.Pod, now time.Time, dialect Dialect) 
 		status, suspend = j.Status, j.Spec.RunPolicy.Suspend
 	case *kubeflowv1.TFJob:
 		status, suspend = j.Status, j.Spec.RunPolicy.Suspend
+	case *kubeflowv1.MPIJob:
+		status, suspend = j.Status, j.Spec.RunPolicy.Suspend
 	case nil:
 		return Reading{PhaseSystem, "ResourceDeletedExternally", "", "the job is gone, and Flyte did not delete it"}
 	default:
-		return Reading{PhaseError, "", fmt.Sprintf("%T is no job of Flyte's plugins", job), "it is neither a PyTorchJob nor a TFJob"}
+		return Reading{PhaseError, "", fmt.Sprintf("%T is no job of Flyte's plugins", job), "it is no PyTorchJob, no TFJob and no MPIJob"}
 	}
 	reading := readJob(job, status, suspend != nil && *suspend, pods, now, dialect)
 	if job.GetDeletionTimestamp() != nil && (reading.Phase == PhaseQueued || reading.Phase == PhaseRunning || reading.Phase == PhaseUndefined) {

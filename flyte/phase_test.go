@@ -93,7 +93,13 @@ func TestReadPhase(t *testing.T) {
 		{"a TFJob is read the same way",
 			&kubeflowv1.TFJob{Status: kubeflowv1.JobStatus{StartTime: new(at(1)), Conditions: []kubeflowv1.JobCondition{yes(running, 1)}}}, 9,
 			PhaseRunning, PhaseRunning, "the newest True condition is Running"},
-		{"a pod is no job", &corev1.Pod{}, 9, PhaseError, PhaseError, "it is neither a PyTorchJob nor a TFJob"},
+		{"an MPIJob is read the same way",
+			&kubeflowv1.MPIJob{Status: kubeflowv1.JobStatus{StartTime: new(at(1)), Conditions: []kubeflowv1.JobCondition{yes(created, 0), yes(suspended, 1)}}}, 9,
+			PhaseQueued, PhaseUndefined, "the newest True condition is Suspended, which this Flyte does not know"},
+		{"an MPIJob that is suspended without a start time: only Flyte 1 waits",
+			&kubeflowv1.MPIJob{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: at(0)}, Spec: kubeflowv1.MPIJobSpec{RunPolicy: kubeflowv1.RunPolicy{Suspend: new(true)}}}, 61,
+			PhaseQueued, PhaseError, "status.startTime is not set 1m1s after creation"},
+		{"a pod is no job", &corev1.Pod{}, 9, PhaseError, PhaseError, "it is no PyTorchJob, no TFJob and no MPIJob"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			now := at(c.after).Time

@@ -26,7 +26,9 @@ func TestManifestsAreTheOnesFlyteSends(t *testing.T) {
 		if err := yaml.Unmarshal(data, &kind); err != nil {
 			t.Fatal(err)
 		}
-		job := map[string]runtime.Object{published.PyTorchJobKind: &published.PyTorchJob{}, published.TFJobKind: &published.TFJob{}}[kind.Kind]
+		job := map[string]runtime.Object{
+			published.PyTorchJobKind: &published.PyTorchJob{}, published.TFJobKind: &published.TFJob{}, published.MPIJobKind: &published.MPIJob{},
+		}[kind.Kind]
 		if err := yaml.UnmarshalStrict(data, job); err != nil {
 			t.Errorf("%s: %v", file, err)
 		}

@@ -21,7 +21,12 @@ var update = flag.Bool("update", false, "write the manifests in testdata again")
 // containerTask is a task as flyte-sdk registers it: one container.
 func containerTask(t *testing.T, config Config, change ...func(*core.TaskTemplate)) Task {
 	t.Helper()
-	task, err := ReadTask(taskTemplate(t, config, change...))
+	return readTask(t, taskTemplate(t, config, change...))
+}
+
+func readTask(t *testing.T, template *core.TaskTemplate) Task {
+	t.Helper()
+	task, err := ReadTask(template)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,19 +92,36 @@ func inPod(t *testing.T) func(*core.TaskTemplate) {
 	}
 }
 
+// withCustom makes it a task of that version with that custom.
+func withCustom(t *testing.T, version int32, custom string) func(*core.TaskTemplate) {
+	t.Helper()
+	return func(template *core.TaskTemplate) {
+		template.TaskTypeVersion, template.Custom = version, new(structpb.Struct)
+		if err := template.Custom.UnmarshalJSON([]byte(custom)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// mpiTemplate is a task of MPI, for which this package has no configuration.
+func mpiTemplate(t *testing.T, version int32, custom string, change ...func(*core.TaskTemplate)) *core.TaskTemplate {
+	t.Helper()
+	ofMPI := func(template *core.TaskTemplate) { template.Type = string(MPITask) }
+	return taskTemplate(t, PyTorch{}, append([]func(*core.TaskTemplate){ofMPI, withCustom(t, version, custom)}, change...)...)
+}
+
+// mpiCommands sets all that a message of version 1 can set.
+const mpiCommands = `{
+	"launcherReplicas":{"common":{"replicas":10,"image":"launcher:1","restartPolicy":"RESTART_POLICY_ON_FAILURE"},"command":["mpirun","train"]},
+	"workerReplicas":{"common":{"replicas":2,"image":"worker:1","restartPolicy":"RESTART_POLICY_ALWAYS",
+		"resources":{"limits":[{"name":"CPU","value":"2"},{"name":"GPU","value":"1"}]}},"command":["/usr/sbin/sshd","-De"]},
+	"runPolicy":{"cleanPodPolicy":"CLEANPOD_POLICY_ALL","ttlSecondsAfterFinished":100,"activeDeadlineSeconds":200,"backoffLimit":4},"slots":2}`
+
 func TestRender(t *testing.T) {
 	run := Execution{Name: "f1-n0-0", Namespace: "research", Labels: map[string]string{"execution-id": "f1"}, ServiceAccount: "default"}
 	v1, v2 := run, run
 	v1.Dialect, v2.Dialect = Flyte1, Flyte2
-	version0 := func(custom string) func(*core.TaskTemplate) {
-		return func(template *core.TaskTemplate) {
-			template.TaskTypeVersion = 0
-			template.Custom = new(structpb.Struct)
-			if err := template.Custom.UnmarshalJSON([]byte(custom)); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
+	version0 := func(custom string) func(*core.TaskTemplate) { return withCustom(t, 0, custom) }
 	for _, c := range []struct {
 		name string
 		task Task
@@ -122,6 +144,10 @@ func TestRender(t *testing.T) {
 		{"version 0 of pytorch, elastic", containerTask(t, vectors[1].config,
 			version0(`{"workers":2,"elasticConfig":{"rdzvBackend":"c10d","minReplicas":1,"maxReplicas":2,"nprocPerNode":4}}`)), v2},
 		{"version 0 of tensorflow", containerTask(t, vectors[5].config, version0(`{"workers":2,"psReplicas":1}`)), v2},
+		{"mpi with a command for each role, Flyte 1", readTask(t, mpiTemplate(t, 1, mpiCommands)), v1},
+		{"mpi with a command for each role", readTask(t, mpiTemplate(t, 1, mpiCommands)), v2},
+		{"version 0 of mpi without slots, Flyte 1", readTask(t, mpiTemplate(t, 0, `{"numWorkers":2}`)), v1},
+		{"version 0 of mpi without slots", readTask(t, mpiTemplate(t, 0, `{"numWorkers":2}`)), v2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			job, err := c.task.Render(c.run)
@@ -177,6 +203,24 @@ func TestFlyte1sOwnPlugins(t *testing.T) {
 			"containers": [
 				{"name": "logs", "image": "logs:1", "resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}},
 				{"name": "primary", "image": "trainer:1", "resources": {"limits": {"nvidia.com/gpu": "2"}}, "env": [{"name": "EPOCHS", "value": "3"}]}]}`)),
+		"pytorch-0":         taskTemplate(t, PyTorch{}, withCustom(t, 0, `{"workers":2}`)),
+		"pytorch-0-elastic": taskTemplate(t, PyTorch{}, withCustom(t, 0, `{"workers":2,"elasticConfig":{"rdzvBackend":"c10d","minReplicas":1,"maxReplicas":2,"nprocPerNode":4}}`)),
+		"tensorflow-0":      taskTemplate(t, TensorFlow{}, withCustom(t, 0, `{"workers":2,"psReplicas":1,"chiefReplicas":1,"evaluatorReplicas":1}`)),
+		"mpi":               mpiTemplate(t, 1, `{"launcherReplicas":{"replicas":10},"workerReplicas":{"replicas":10},"slots":2}`),
+		"mpi-commands":      mpiTemplate(t, 1, mpiCommands),
+		"mpi-pod":           mpiTemplate(t, 1, mpiCommands, inPod(t)),
+		"mpi-0":             mpiTemplate(t, 0, `{"numWorkers":100,"numLauncherReplicas":1,"slots":4}`),
+		"mpi-0-without-slots": mpiTemplate(t, 0, `{"numWorkers":2}`, func(template *core.TaskTemplate) {
+			template.GetContainer().Command = []string{"horovodrun"}
+		}),
+		"mpi-0-worker-command": mpiTemplate(t, 0, `{"numWorkers":2,"numLauncherReplicas":2}`, func(template *core.TaskTemplate) {
+			template.GetContainer().Command = []string{"horovodrun"}
+			template.Config = map[string]string{"worker_spec_command": "/usr/sbin/sshd -De"}
+		}),
+		"mpi-0-empty-worker-command": mpiTemplate(t, 0, `{"numWorkers":2}`, func(template *core.TaskTemplate) {
+			template.Config = map[string]string{"worker_spec_command": ""}
+		}),
+		"mpi-0-pod":    mpiTemplate(t, 0, `{"numWorkers":2}`, inPod(t)),
 		"no-resources": taskTemplate(t, vectors[2].config, func(template *core.TaskTemplate) { template.GetContainer().Resources = nil }),
 	} {
 		t.Run(name, func(t *testing.T) {

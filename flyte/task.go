@@ -18,7 +18,7 @@ type Task struct {
 	Labels, Annotations map[string]string
 	// Warnings say what was lost from the TaskTemplate.
 	Warnings []Warning
-	// workerCommand is that of an MPI task of version 0, empty for the task's own.
+	// workerCommand is that of an MPI task of version 0.
 	workerCommand []string
 }
 

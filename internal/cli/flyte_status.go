@@ -17,7 +17,6 @@ import (
 
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
 	"github.com/trainyard/trainyard/api/naming"
-	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
 	"github.com/trainyard/trainyard/flyte"
 	"github.com/trainyard/trainyard/internal/yard"
 )
@@ -35,8 +34,8 @@ func flyteStatusCommand() *cobra.Command {
 		Short: "Show the phase that Flyte 1 and Flyte 2 read from a job, and why",
 		Long: `Show the phase that Flyte 1 and Flyte 2 read from a job, and why.
 
-The job is on a cluster, named JOB, pytorchjob/JOB or tfjob/JOB, or in a file that "kubectl get -o yaml" wrote, alone
-or in a list with its pods. Of a job that is not there, it shows what Flyte reads when somebody else has deleted a job.`,
+The job is on a cluster, named JOB, pytorchjob/JOB, tfjob/JOB or mpijob/JOB, or in a file that "kubectl get -o yaml"
+wrote, alone or in a list with its pods. Of a job that is not there, it shows what Flyte reads when somebody else has deleted a job.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if (s.file == "") == (len(args) == 0) || len(args) > 1 {
 				return usageError{errors.New("name one job, or a file with -f")}
@@ -95,8 +94,8 @@ func (s *flyteStatus) live(ctx context.Context, name string) (flyte.Manifest, []
 	if err != nil { // that there is no such job is something Flyte reads, too
 		return nil, nil, err
 	}
-	if j.Kind.Name() == trainer.TrainJobKind {
-		return nil, nil, usageError{fmt.Errorf("%s is a TrainJob, which Flyte does not read: name a PyTorchJob or a TFJob", j.Job.Name)}
+	if flyteJob(j.Kind.Name()) == nil {
+		return nil, nil, usageError{fmt.Errorf("%s is a %s, which Flyte does not read: name a PyTorchJob, a TFJob or an MPIJob", j.Job.Name, j.Kind.Name())}
 	}
 	var pods corev1.PodList
 	if err := y.List(ctx, &pods, client.InNamespace(y.Namespace), client.MatchingLabels{naming.LabelJobName: j.Job.Name}); err != nil {
@@ -122,29 +121,35 @@ func readDump(data []byte) (flyte.Manifest, []corev1.Pod, error) {
 	return fromObjects(list.Items)
 }
 
+// flyteJob is an empty job of a kind that Flyte's plugins create, or nothing.
+func flyteJob(kind string) flyte.Manifest {
+	switch kind {
+	case kubeflowv1.PyTorchJobKind:
+		return &kubeflowv1.PyTorchJob{}
+	case kubeflowv1.TFJobKind:
+		return &kubeflowv1.TFJob{}
+	case kubeflowv1.MPIJobKind:
+		return &kubeflowv1.MPIJob{}
+	}
+	return nil
+}
+
 // fromObjects finds the job and the pods among objects.
 func fromObjects(objects []unstructured.Unstructured) (job flyte.Manifest, pods []corev1.Pod, err error) {
 	for _, object := range objects {
-		switch object.GetKind() {
-		case "Pod":
-			var pod corev1.Pod
-			if err := decodeObject(object, &pod); err != nil {
-				return nil, nil, err
-			}
+		var pod corev1.Pod
+		if found := flyteJob(object.GetKind()); found != nil {
+			job, err = found, decodeObject(object, found)
+		} else if object.GetKind() == "Pod" {
+			err = decodeObject(object, &pod)
 			pods = append(pods, pod)
-		case "PyTorchJob":
-			job = &kubeflowv1.PyTorchJob{}
-			err = decodeObject(object, job)
-		case "TFJob":
-			job = &kubeflowv1.TFJob{}
-			err = decodeObject(object, job)
 		}
 		if err != nil {
 			return nil, nil, err
 		}
 	}
 	if job == nil {
-		return nil, nil, errors.New("there is no PyTorchJob and no TFJob in it")
+		return nil, nil, errors.New("there is no PyTorchJob, no TFJob and no MPIJob in it")
 	}
 	return job, pods, nil
 }

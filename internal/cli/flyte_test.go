@@ -62,9 +62,12 @@ status:
   - {type: Running, status: "False", lastTransitionTime: "2026-01-01T00:00:01Z"}
   - {type: Succeeded, status: "True", lastTransitionTime: "2026-01-01T00:10:00Z"}
 `
-	out, stderr, code := typed(dump, "flyte", "status", "-f", "-")
-	if code != 0 || !strings.Contains(out, "Flyte 1: Success") || !strings.Contains(out, "Flyte 2: Success") || !strings.Contains(out, "why:") {
-		t.Errorf("exit code %d, printed:\n%s%s", code, out, stderr)
+	mpi := strings.NewReplacer("PyTorchJob", "MPIJob", "pytorchReplicaSpecs", "mpiReplicaSpecs").Replace(dump)
+	for _, text := range []string{dump, mpi} {
+		out, stderr, code := typed(text, "flyte", "status", "-f", "-")
+		if code != 0 || !strings.Contains(out, "Flyte 1: Success") || !strings.Contains(out, "Flyte 2: Success") || !strings.Contains(out, "why:") {
+			t.Errorf("exit code %d, printed:\n%s%s", code, out, stderr)
+		}
 	}
 }
 
@@ -84,7 +87,7 @@ func TestFlyteRefusesBadInputInOneSentence(t *testing.T) {
 		{"an unknown policy", []string{"flyte", "render", "-f", unknown}, "CLEANPOD_POLICY_SOME"},
 		{"an unknown dialect", []string{"flyte", "lint", "-f", unknown, "--dialect", "v3"}, `no dialect "v3"`},
 		{"a job and a file", []string{"flyte", "status", "a1", "-f", unknown}, "name one job, or a file"},
-		{"a dump without a job", []string{"flyte", "status", "-f", unknown}, "no PyTorchJob and no TFJob"},
+		{"a dump without a job", []string{"flyte", "status", "-f", unknown}, "no PyTorchJob, no TFJob and no MPIJob"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, stderr, code := typed("", c.args...)

@@ -51,6 +51,16 @@ func (w *world) taskOf(config flyte.Config, script string) flyte.Task {
 	return flyte.Task{Custom: custom, Pod: pod}
 }
 
+// mpiTask is a task of Flyte's first version of MPI, whose slots are 0.
+func (w *world) mpiTask() flyte.Task {
+	w.Helper()
+	custom, err := flyte.ParseCustomJSON(flyte.MPITask, 0, []byte(`{"numWorkers":2}`))
+	if err != nil {
+		w.Fatal(err)
+	}
+	return flyte.Task{Custom: custom, Pod: w.taskOf(flyte.PyTorch{}, "true").Pod}
+}
+
 // rendered is the job that Flyte makes of a task, with the labels of a run and a controller as its owner. Flyte's own kinds
 // are not here, so the owner is an object that every namespace has.
 func (w *world) rendered(task flyte.Task, dialect flyte.Dialect, name string) flyte.Manifest {
@@ -77,7 +87,7 @@ func TestFlytesJobsAreTakenOrRefusedForGood(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	documents := w.manifests("../../flyte/testdata/render")
-	if len(documents) < 16 {
+	if len(documents) < 20 {
 		t.Errorf("found %d manifests", len(documents))
 	}
 	if o := w.Try(strings.Join(documents, "\n---\n"), "create", "--dry-run=server", "--validate=strict", "-f", "-"); o.Code != 0 {
@@ -152,6 +162,10 @@ func TestPodsAreAsFlyteLooksForThem(t *testing.T) {
 		{
 			"TfJob", w.taskOf(flyte.TensorFlow{Chief: flyte.Group{Replicas: 1}, PS: flyte.Group{Replicas: 1}, Worker: flyte.Group{Replicas: 1}, Evaluator: flyte.Group{Replicas: 1}}, ""),
 			flyte.Flyte1, "f1-n2-0", []string{"chief-0", "evaluator-0", "ps-0", "worker-0"}, "tensorflow", nil,
+		},
+		{
+			"MPI without slots", w.mpiTask(), flyte.Flyte1, "f1-n3-0", []string{"launcher", "worker-0", "worker-1"}, "mpi",
+			map[string]map[string]string{"launcher": {"OMPI_MCA_orte_set_default_slots": "1"}},
 		},
 	} {
 		w.row(c.sentence, func(w *world) {
@@ -254,6 +268,7 @@ func TestTheRightsThatFlyteIsGivenAreEnough(t *testing.T) {
 	}{
 		{w.rendered(w.taskOf(elastic(flyte.Nodes(2), nil), ""), flyte.Flyte1, "torch"), &kubeflowv1.PyTorchJobList{}},
 		{w.rendered(w.taskOf(flyte.TensorFlow{Worker: flyte.Group{Replicas: 1}}, ""), flyte.Flyte1, "tensor"), &kubeflowv1.TFJobList{}},
+		{w.rendered(w.mpiTask(), flyte.Flyte1, "mpi"), &kubeflowv1.MPIJobList{}},
 	} {
 		job := suspend(c.job)
 		for _, step := range []struct {
