@@ -41,6 +41,13 @@ func newJob(t *testing.T) keys {
 // serving is the address of a server of the job.
 func serving(t *testing.T, job keys) string {
 	t.Helper()
+	_, listener := listening(t, job)
+	return listener.Addr().String()
+}
+
+// listening is a server of the job that serves.
+func listening(t *testing.T, job keys) (*server, net.Listener) {
+	t.Helper()
 	s, err := newServer(job)
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +58,7 @@ func serving(t *testing.T, job keys) string {
 	}
 	t.Cleanup(func() { _ = listener.Close() })
 	go func() { _ = s.serve(listener) }()
-	return listener.Addr().String()
+	return s, listener
 }
 
 func connect(t *testing.T, job keys) *ssh.Client {
@@ -142,6 +149,59 @@ func TestALostClientTakesItsProcessesWithIt(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatalf("process %d still runs", pid)
 		}
+	}
+}
+
+// When the pod is stopped, each rank gets SIGTERM and has the time that it needs. The daemon that started it gets none: it would kill the
+// rank. A program that a client runs without a daemon gets it, too.
+func TestRanksAreToldThatThePodIsStopped(t *testing.T) {
+	t.Parallel()
+	const rank = `trap "sleep 0.2; echo saved; exit 0" TERM; echo ready; while :; do sleep 0.05; done`
+	for sentence, line := range map[string]string{
+		"a rank of a daemon": `export RANK='` + rank + `'; exec bash -c 'trap "echo the daemon was signalled" TERM; set -m; sh -c "$RANK" & wait $!; echo ended'`,
+		"a program alone":    `trap : TERM; (` + rank + `) & wait $!; wait; echo ended`,
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			job := newJob(t)
+			server, listener := listening(t, job)
+			conn, err := dial(t.Context(), listener.Addr().String(), job)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = conn.Close() }()
+			client, err := conn.NewSession()
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := client.StdoutPipe()
+			if err == nil {
+				err = client.Start(line)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines := bufio.NewReader(out)
+			if first, err := lines.ReadString('\n'); err != nil || first != "ready\n" {
+				t.Fatalf("it says %q (%v)", first, err)
+			}
+			if server.drain() {
+				t.Error("the end of the sessions is awaited though nobody stops the pod")
+			}
+			server.terminate(listener)
+			if rest, err := io.ReadAll(lines); err != nil || string(rest) != "saved\nended\n" {
+				t.Errorf("then it says %q (%v)", rest, err)
+			}
+			if err := client.Wait(); err != nil {
+				t.Errorf("it ends with %v", err)
+			}
+			if !server.drain() {
+				t.Error("the server does not know that the pod is stopped")
+			}
+			if late, err := conn.NewSession(); err == nil && late.Run("true") == nil {
+				t.Error("a process is started in a pod that is stopped")
+			}
+		})
 	}
 }
 

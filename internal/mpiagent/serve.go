@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 
@@ -30,11 +31,24 @@ func runServe(args []string) (int, error) {
 	if err != nil {
 		return failed, fmt.Errorf("listening for the launcher: %w", err)
 	}
-	if len(args) == 0 {
-		return failed, server.serve(listener)
+	terminate := func() { server.terminate(listener) }
+	if len(args) > 0 {
+		go func() { _ = server.serve(listener) }()
+		code, err := runCommand(args, terminate)
+		server.drain()
+		return code, err
 	}
-	go func() { _ = server.serve(listener) }()
-	return runCommand(args)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	go func() {
+		<-signals
+		terminate()
+	}()
+	err = server.serve(listener)
+	if server.drain() {
+		return 128 + int(syscall.SIGTERM), nil
+	}
+	return failed, err
 }
 
 // superviseServer makes this process, the first of its container, the parent of orphans, which it reaps, and runs the server as
@@ -76,8 +90,9 @@ func codeOf(status syscall.WaitStatus) int {
 	return status.ExitStatus()
 }
 
-// runCommand runs the command of the pod's template and passes signals on to it.
-func runCommand(args []string) (int, error) {
+// runCommand runs the command of the pod's template and passes signals on to it. A signal that ends the pod is for the processes of
+// clients, too, and for them first: the container ends with the command.
+func runCommand(args []string, terminate func()) (int, error) {
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	signals := make(chan os.Signal, 8)
@@ -87,6 +102,9 @@ func runCommand(args []string) (int, error) {
 	}
 	go func() {
 		for s := range signals {
+			if s == syscall.SIGTERM || s == syscall.SIGINT {
+				terminate()
+			}
 			_ = cmd.Process.Signal(s)
 		}
 	}()
@@ -99,7 +117,16 @@ func runCommand(args []string) (int, error) {
 }
 
 // server lets clients of its job run commands.
-type server struct{ config *ssh.ServerConfig }
+type server struct {
+	config *ssh.ServerConfig
+	// sessions are those whose command runs, by the process that leads them.
+	sessions struct {
+		sync.Mutex
+		sync.WaitGroup
+		leaders     map[int]bool
+		terminating bool
+	}
+}
 
 func newServer(from keys) (*server, error) {
 	host, err := from.private(mpiplan.HostKey)
@@ -117,7 +144,9 @@ func newServer(from keys) (*server, error) {
 		return nil, nil
 	}}
 	config.AddHostKey(host)
-	return &server{config}, nil
+	s := &server{config: config}
+	s.sessions.leaders = map[int]bool{}
+	return s, nil
 }
 
 const (
@@ -166,6 +195,6 @@ func (s *server) handle(tcp net.Conn) {
 		if err != nil {
 			return
 		}
-		go session(channel, requests, gone)
+		go s.session(channel, requests, gone)
 	}
 }

@@ -17,7 +17,7 @@ import (
 
 // session runs the one command of a client's session. Variables that the client sends are set, as sshd does where its configuration
 // allows it.
-func session(channel ssh.Channel, requests <-chan *ssh.Request, gone <-chan struct{}) {
+func (s *server) session(channel ssh.Channel, requests <-chan *ssh.Request, gone <-chan struct{}) {
 	defer func() { _ = channel.Close() }()
 	env := os.Environ()
 	for request := range requests {
@@ -36,8 +36,12 @@ func session(channel ssh.Channel, requests <-chan *ssh.Request, gone <-chan stru
 			}
 			reply(request, true)
 			go ssh.DiscardRequests(requests)
-			code := execute(command.Line, env, channel, gone)
+			if !s.begin() {
+				return
+			}
+			code := s.execute(command.Line, env, channel, gone)
 			_, _ = channel.SendRequest("exit-status", false, ssh.Marshal(struct{ Code uint32 }{uint32(code)}))
+			s.sessions.Done()
 			return
 		default:
 			reply(request, false)
@@ -52,7 +56,7 @@ func reply(request *ssh.Request, ok bool) {
 }
 
 // execute runs a command line in a session of its own (setsid), by which all that it starts is found.
-func execute(line string, env []string, channel ssh.Channel, gone <-chan struct{}) int {
+func (s *server) execute(line string, env []string, channel ssh.Channel, gone <-chan struct{}) int {
 	cmd := exec.Command("/bin/sh", "-c", line)
 	cmd.Env = env
 	cmd.Stdout, cmd.Stderr = channel, channel.Stderr()
@@ -66,6 +70,7 @@ func execute(line string, env []string, channel ssh.Channel, gone <-chan struct{
 		_, _ = fmt.Fprintf(channel.Stderr(), "%s: %v\n", mpiplan.Name, err)
 		return 127
 	}
+	s.lead(cmd.Process.Pid)
 	go func() {
 		_, _ = io.Copy(stdin, channel)
 		_ = stdin.Close()
@@ -74,12 +79,15 @@ func execute(line string, env []string, channel ssh.Channel, gone <-chan struct{
 	go func() {
 		select {
 		case <-gone:
-			endSession(cmd.Process.Pid, ended)
+			if !s.isTerminating() { // then its processes have all of the pod's grace period
+				endSession(cmd.Process.Pid, ended)
+			}
 		case <-ended:
 		}
 	}()
 	_ = cmd.Wait()
 	close(ended)
+	s.leave(cmd.Process.Pid)
 	return codeOf(cmd.ProcessState.Sys().(syscall.WaitStatus))
 }
 
@@ -92,15 +100,16 @@ func endSession(leader int, ended <-chan struct{}) {
 	case <-ended:
 	case <-time.After(termWait):
 	}
-	for _, pid := range sessionOf(leader) {
+	for pid := range sessionOf(leader) {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 }
 
-// sessionOf are the processes of a session. Processes of mpirun are in process groups of their own, but in its session.
-func sessionOf(leader int) []int {
+// sessionOf are the processes of a session, each with its process group. Processes of mpirun are in groups of their own, but in its
+// session.
+func sessionOf(leader int) map[int]int {
 	entries, _ := os.ReadDir("/proc")
-	var all []int
+	all := map[int]int{}
 	for _, entry := range entries {
 		pid, err := strconv.Atoi(entry.Name())
 		if err != nil {
@@ -110,7 +119,7 @@ func sessionOf(leader int) []int {
 		_, rest, _ := strings.Cut(string(stat), ") ") // the name before may have spaces
 		fields := strings.Fields(rest)                // state, parent, process group, session
 		if len(fields) > 3 && fields[3] == strconv.Itoa(leader) {
-			all = append(all, pid)
+			all[pid], _ = strconv.Atoi(fields[2])
 		}
 	}
 	return all
