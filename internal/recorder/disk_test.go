@@ -3,6 +3,7 @@
 package recorder
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -40,6 +41,12 @@ func TestAFullDiskLosesNothing(t *testing.T) {
 	if !inOwnMounts(t) {
 		return
 	}
+	for _, rotated := range []bool{false, true} {
+		t.Run(fmt.Sprint("rotated meanwhile: ", rotated), func(t *testing.T) { fillDisk(t, rotated) })
+	}
+}
+
+func fillDisk(t *testing.T, rotated bool) {
 	s := newSite(t)
 	disk := t.TempDir()
 	mount := func(flags uintptr, size string) {
@@ -58,6 +65,11 @@ func TestAFullDiskLosesNothing(t *testing.T) {
 	for i := range 20 {
 		s.writes(c, 500)
 		if i == 10 {
+			if rotated {
+				s.writes(c, 30_000)
+				s.rotate(c, 100)
+				mount(syscall.MS_REMOUNT, "900k") // there is room for some of it
+			}
 			s.restart()
 			s.sees(workerPod("1", corev1.PodRunning))
 		}

@@ -98,11 +98,17 @@ func (f *file) readWhole(file *os.File) error {
 			return nil // it is being written, and the original is there
 		}
 	}
+	began := f.known
 	for buffer, have := make([]byte, maxEntry), 0; ; {
 		n, err := content.Read(buffer[have:])
 		have += n
 		used, writeErr := f.record(buffer[:have])
-		if writeErr != nil {
+		if writeErr != nil { // the file will be read again from its beginning
+			if f.known.same == 0 { // what came before is recorded
+				began = newKnown(f.writer)
+				began.complete = true
+			}
+			f.known = began
 			return fmt.Errorf("recording %s: %w", file.Name(), writeErr)
 		}
 		have = copy(buffer, buffer[used:have])
