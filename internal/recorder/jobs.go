@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +21,16 @@ import (
 	"github.com/trainyard/trainyard/internal/record"
 	"github.com/trainyard/trainyard/internal/story"
 )
+
+// jobKey identifies a job. The UID alone does not: the owner references of a pod and what an event is about are free text, and anybody who may
+// write these in one namespace could claim to belong to a job of another.
+type jobKey struct {
+	namespace string
+	uid       types.UID
+}
+
+// validUID is a UID as the API server makes them. Others are not names of directories that we want.
+var validUID = regexp.MustCompile(`^[0-9a-zA-Z-]+$`)
 
 // settledJob is a job that is over, whose record is complete.
 type settledJob struct {
@@ -42,11 +53,13 @@ type job struct {
 	pods     map[types.UID]*record.Pod
 	events   map[types.UID]corev1.Event
 	dirty    bool
-	// seen says that this process has seen the job.
-	seen bool
+	// seen says that this process has seen the job. unread says that the job may have a record that could not be read yet, so it must not be replaced.
+	seen, unread bool
 	// listed is the summary that the index has.
 	listed record.Summary
 }
+
+func (j *job) key() jobKey { return jobKey{j.namespace, j.uid} }
 
 func newJob(namespace string, uid types.UID) *job {
 	return &job{
@@ -54,49 +67,65 @@ func newJob(namespace string, uid types.UID) *job {
 	}
 }
 
-// resume continues a record. Logs that were being read are opened at once, before kubelet removes them.
-func (r *Recorder) resume(old *record.Record) *job {
-	j := newJob(old.Summary.Namespace, old.Summary.UID)
-	j.summary, j.listed, j.object = old.Summary, old.Summary, old.Object
+// resume continues a record. What this process has seen of the job is newer. Logs that were being read are opened at once, before kubelet removes
+// them.
+func (r *Recorder) resume(j *job, old *record.Record) {
+	j.listed = old.Summary
+	if j.object == nil {
+		j.summary, j.object = old.Summary, old.Object
+	} else if j.summary.Deleted.IsZero() {
+		j.summary.Deleted, j.summary.Unseen = old.Summary.Deleted, old.Summary.Unseen
+	}
 	for _, a := range old.Attempts {
-		j.attempts[a.Number] = a
+		if _, ok := j.attempts[a.Number]; !ok {
+			j.attempts[a.Number] = a
+		}
 	}
 	for _, p := range old.Pods {
+		if j.pods[p.Pod.UID] != nil {
+			continue
+		}
 		pod := p
 		j.pods[p.Pod.UID] = &pod
-		r.owners[p.Pod.UID] = j.uid
+		r.owners[p.Pod.UID] = j.key()
 		if !p.Complete {
 			r.logs.watch(j.uid, &pod.Pod, !p.Gone.IsZero())
 		}
 	}
 	for _, e := range old.Events {
-		j.events[e.UID] = e
+		if _, ok := j.events[e.UID]; !ok {
+			j.events[e.UID] = e
+		}
 	}
-	r.jobs[j.uid] = j
 	delete(r.settled, j.uid)
-	return j
 }
 
-// find is a job that is being recorded. One that has a record is continued. If the record cannot be read, a new one begins: the object of the
-// job has most of what was in it. A damaged one is set aside.
+// find is a job that is being recorded. One that has a record is continued.
 func (r *Recorder) find(namespace string, uid types.UID) *job {
-	if j := r.jobs[uid]; j != nil {
-		return j
+	key := jobKey{namespace, uid}
+	if r.jobs[key] == nil {
+		r.jobs[key] = newJob(namespace, uid)
+		r.jobs[key].unread = true
+		_ = r.load(r.jobs[key]) // save tries again, and reports it
 	}
-	old, err := r.store.Load(namespace, uid)
-	if err == nil {
-		return r.resume(old)
-	}
+	return r.jobs[key]
+}
+
+// load continues the record of a job if there is one. A damaged one is set aside, and a new one begins: the object of the job has most of what
+// was in it. If the record cannot be read now, the job stays unread.
+func (r *Recorder) load(j *job) error {
+	old, err := r.store.Load(j.namespace, j.uid)
 	switch {
+	case err == nil:
+		r.resume(j, old)
 	case errors.Is(err, record.ErrDamaged):
-		aside, asideErr := r.store.SetAside(namespace, uid)
+		aside, asideErr := r.store.SetAside(j.namespace, j.uid)
 		klog.ErrorS(errors.Join(err, asideErr), "The record of a job begins again", "was", aside)
 	case !errors.Is(err, record.ErrNone):
-		klog.ErrorS(err, "The record of a job begins again")
+		return err
 	}
-	j := newJob(namespace, uid)
-	r.jobs[uid] = j
-	return j
+	j.unread = false
+	return nil
 }
 
 // jobChanged takes a job as it is now.
@@ -109,7 +138,7 @@ func (r *Recorder) jobChanged(kind kinds.Kind, o manifest.Object, gone bool) {
 		return
 	}
 	m := kind.Read(o)
-	if ended := m.Status.CompletionTime; r.jobs[o.GetUID()] == nil && !ok && !ended.IsZero() && time.Since(ended) > r.store.Limits.Age {
+	if ended := m.Status.CompletionTime; r.jobs[jobKey{o.GetNamespace(), o.GetUID()}] == nil && !ok && !ended.IsZero() && time.Since(ended) > r.store.Limits.Age {
 		return // its record was removed because of its age
 	}
 	j := r.find(o.GetNamespace(), o.GetUID())
@@ -163,7 +192,7 @@ func replicas(m *manifest.Manifest) (n int32) {
 // podChanged takes a pod as it is now.
 func (r *Recorder) podChanged(pod *corev1.Pod, gone bool) {
 	owner := metav1.GetControllerOf(pod)
-	if owner == nil || !slices.ContainsFunc(kinds.All, func(k kinds.Adapter) bool { return k.Name() == owner.Kind }) {
+	if owner == nil || !validUID.MatchString(string(owner.UID)) || !slices.ContainsFunc(kinds.All, func(k kinds.Adapter) bool { return k.Name() == owner.Kind }) {
 		return
 	}
 	r.mu.Lock()
@@ -177,7 +206,7 @@ func (r *Recorder) podChanged(pod *corev1.Pod, gone bool) {
 	if p == nil {
 		p = &record.Pod{}
 		j.pods[pod.UID] = p
-		r.owners[pod.UID] = j.uid
+		r.owners[pod.UID] = j.key()
 	}
 	if p.Pod.ResourceVersion == pod.ResourceVersion && !gone {
 		return // it is the one of the record
@@ -207,8 +236,8 @@ func (r *Recorder) eventHappened(e *corev1.Event) {
 func (r *Recorder) takeEarly() { r.early = slices.DeleteFunc(r.early, r.take) }
 
 func (r *Recorder) take(e *corev1.Event) bool {
-	j := r.jobs[e.InvolvedObject.UID]
-	if owner, ok := r.owners[e.InvolvedObject.UID]; ok && j == nil {
+	j := r.jobs[jobKey{e.Namespace, e.InvolvedObject.UID}]
+	if owner, ok := r.owners[e.InvolvedObject.UID]; ok && j == nil && owner.namespace == e.Namespace {
 		j = r.jobs[owner]
 	}
 	if e.InvolvedObject.Kind == "HorizontalPodAutoscaler" {
@@ -255,12 +284,18 @@ func (r *Recorder) markUnseen(now time.Time) {
 
 // save writes the records that have changed, and forgets the jobs that are settled.
 func (r *Recorder) save(now time.Time) (failed error) {
-	for uid, j := range r.jobs {
+	for _, j := range r.jobs {
 		if r.logs.settle(j, now) {
 			j.dirty = true
 		}
 		if j.object == nil || !j.dirty {
 			continue
+		}
+		if j.unread {
+			if err := r.load(j); err != nil {
+				failed = err
+				continue
+			}
 		}
 		if err := r.store.Save(j.record(now)); err != nil {
 			failed = err
@@ -275,14 +310,14 @@ func (r *Recorder) save(now time.Time) (failed error) {
 		}
 		j.dirty = false
 		if j.summary.Over() && j.summary.Complete && !j.summary.Deleted.IsZero() {
-			r.forget(uid, j)
+			r.forget(j)
 		}
 	}
 	return failed
 }
 
-func (r *Recorder) forget(uid types.UID, j *job) {
-	delete(r.jobs, uid)
+func (r *Recorder) forget(j *job) {
+	delete(r.jobs, j.key())
 	for pod := range j.pods {
 		delete(r.owners, pod)
 		delete(r.present, pod)

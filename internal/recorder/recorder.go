@@ -39,11 +39,11 @@ type Recorder struct {
 
 	mu sync.Mutex // guards what follows
 	// jobs are those whose records may still change; settled are those that need nothing as long as they stay as they are.
-	jobs    map[types.UID]*job
+	jobs    map[jobKey]*job
 	settled map[types.UID]*settledJob
 	// owners are the jobs of pods, by the pods' UIDs; present says which pods the API server has; early are events about pods that were
 	// not seen yet.
-	owners  map[types.UID]types.UID
+	owners  map[types.UID]jobKey
 	present map[types.UID]bool
 	early   []*corev1.Event
 
@@ -65,7 +65,7 @@ type Sources struct {
 // New makes a recorder that continues what is in the store.
 func New(store *record.Store, from Sources) (*Recorder, error) {
 	r := &Recorder{
-		store: store, jobs: map[types.UID]*job{}, settled: map[types.UID]*settledJob{}, owners: map[types.UID]types.UID{}, present: map[types.UID]bool{},
+		store: store, jobs: map[jobKey]*job{}, settled: map[types.UID]*settledJob{}, owners: map[types.UID]jobKey{}, present: map[types.UID]bool{},
 		logs: newLogs(store, from.LogDir), usage: usage{read: from.Usage, pods: map[types.UID]*meanUse{}},
 	}
 	summaries, err := store.Summaries()
@@ -80,9 +80,13 @@ func New(store *record.Store, from Sources) (*Recorder, error) {
 			r.settled[summary.UID] = &settledJob{Summary: summary}
 			continue
 		}
-		if old, err := store.Load(summary.Namespace, summary.UID); err == nil {
-			r.resume(old)
-		} else if !errors.Is(err, record.ErrNone) {
+		old, err := store.Load(summary.Namespace, summary.UID)
+		switch {
+		case err == nil:
+			j := newJob(summary.Namespace, summary.UID)
+			r.jobs[j.key()] = j
+			r.resume(j, old)
+		case !errors.Is(err, record.ErrNone): // if the job still exists, its record is read again
 			klog.ErrorS(err, "The record of a job cannot be continued", "namespace", summary.Namespace, "job", summary.Name)
 		}
 	}

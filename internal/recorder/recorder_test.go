@@ -256,12 +256,12 @@ func TestTheRecordOutlivesTheJob(t *testing.T) {
 		return kubeflowv1.Attempt{Number: n, Reason: fmt.Sprint("Failure", n)}
 	}
 	s.sees(workerPod("1", corev1.PodRunning))
-	s.r.eventHappened(&corev1.Event{ObjectMeta: metav1.ObjectMeta{UID: "e1"}, InvolvedObject: corev1.ObjectReference{Kind: "Pod", UID: "p2"}, Message: "early"})
+	s.r.eventHappened(&corev1.Event{ObjectMeta: metav1.ObjectMeta{UID: "e1", Namespace: "default"}, InvolvedObject: corev1.ObjectReference{Kind: "Pod", UID: "p2"}, Message: "early"})
 	other := workerPod("1", corev1.PodRunning)
 	other.UID = "p2"
 	s.r.podChanged(other, false)
-	s.r.eventHappened(&corev1.Event{ObjectMeta: metav1.ObjectMeta{UID: "e2"}, InvolvedObject: corev1.ObjectReference{Kind: "PyTorchJob", UID: "j1"}, Message: "restarts"})
-	s.r.eventHappened(&corev1.Event{ObjectMeta: metav1.ObjectMeta{UID: "e3"}, InvolvedObject: corev1.ObjectReference{Kind: "Pod", UID: "stranger"}, Message: "of another"})
+	s.r.eventHappened(&corev1.Event{ObjectMeta: metav1.ObjectMeta{UID: "e2", Namespace: "default"}, InvolvedObject: corev1.ObjectReference{Kind: "PyTorchJob", UID: "j1"}, Message: "restarts"})
+	s.r.eventHappened(&corev1.Event{ObjectMeta: metav1.ObjectMeta{UID: "e3", Namespace: "default"}, InvolvedObject: corev1.ObjectReference{Kind: "Pod", UID: "stranger"}, Message: "of another"})
 	for n := range int32(15) { // the status keeps ten
 		j := demo(func(j *kubeflowv1.PyTorchJob) {
 			j.ResourceVersion = fmt.Sprint(n + 2)
@@ -350,6 +350,82 @@ func TestARecordThatCannotBeReadBeginsAgain(t *testing.T) {
 	}
 	if was, err := os.ReadFile(file + ".damaged"); err != nil || len(was) != 100 {
 		t.Errorf("the old record is %q: %v", was, err)
+	}
+}
+
+// Owner references and events are free text. Whoever may write them in one namespace must not reach the jobs of another, nor the disk.
+func TestPodsAndEventsBelongToJobsOfTheirNamespace(t *testing.T) {
+	s := newSite(t)
+	forged := func(pod types.UID, owner types.UID) *corev1.Pod {
+		p := workerPod("1", corev1.PodRunning)
+		p.Namespace, p.UID, p.OwnerReferences[0].UID = "other", pod, owner
+		return p
+	}
+	s.r.podChanged(forged("f0", "j1"), false) // before the job is seen
+	s.sees(workerPod("1", corev1.PodRunning))
+	for i, uid := range []types.UID{"j1", "../default/j1", "../../../../escaped", "..", ".", `a\b`, "a/b"} {
+		s.r.podChanged(forged(types.UID(fmt.Sprint("f", i+1)), uid), true)
+	}
+	for uid, about := range map[types.UID]types.UID{"e1": "j1", "e2": "p1"} {
+		for namespace, uid := range map[string]types.UID{"other": "forged-" + uid, "default": uid} {
+			s.r.eventHappened(&corev1.Event{ObjectMeta: metav1.ObjectMeta{UID: uid, Namespace: namespace}, InvolvedObject: corev1.ObjectReference{Kind: "Pod", UID: about, Namespace: namespace}})
+		}
+	}
+	for range 5 {
+		s.step(scanInterval)
+	}
+	r, err := s.store.Load("default", "j1")
+	if err != nil || len(r.Pods) != 1 || len(r.Events) != 2 {
+		t.Errorf("the job has %d pods and %d events: %v", len(r.Pods), len(r.Events), err)
+	}
+	if logs, _ := s.store.Logs("default", "j1"); len(logs) != 0 {
+		t.Errorf("the job has the logs %v", logs)
+	}
+	for dir, want := range map[string]string{s.dir: "record", filepath.Join(s.store.Dir(), "v1", "jobs"): "default other", filepath.Join(s.store.Dir(), "v1", "jobs", "other"): "j1"} {
+		if entries, _ := filepath.Glob(filepath.Join(dir, "*")); strings.Join(entries, " ") != dir+"/"+strings.ReplaceAll(want, " ", " "+dir+"/") {
+			t.Errorf("%s has %v", dir, entries)
+		}
+	}
+}
+
+// A record that cannot be read for a while is continued later, and not replaced.
+func TestARecordThatCannotBeReadNowIsNotReplaced(t *testing.T) {
+	s := newSite(t)
+	file := filepath.Join(s.store.Dir(), "v1", "jobs", "default", "j1", "record.json")
+	change := func(n int32) {
+		s.r.jobChanged(pytorch.Kind, demo(func(j *kubeflowv1.PyTorchJob) {
+			j.ResourceVersion, j.Status.Attempt, j.Status.Attempts = fmt.Sprint(n), n, []kubeflowv1.Attempt{{Number: n}}
+		}), false)
+	}
+	change(0)
+	s.r.podChanged(workerPod("1", corev1.PodRunning), false)
+	s.step(saveInterval)
+	was, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(file, 0o700); err != nil { // reading it fails, but not because it does not exist
+		t.Fatal(err)
+	}
+	s.restart()
+	change(1)
+	s.now = s.now.Add(saveInterval)
+	if s.r.step(s.now); !strings.Contains(s.r.problem, "is a directory") {
+		t.Errorf("the problem is %q", s.r.problem)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, was, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.step(saveInterval)
+	r, err := s.store.Load("default", "j1")
+	if err != nil || len(r.Attempts) != 2 || len(r.Pods) != 1 || r.Summary.Version != "1" {
+		t.Errorf("the record is %+v: %v", r, err)
 	}
 }
 
