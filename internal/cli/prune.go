@@ -156,7 +156,7 @@ func (p *pruning) removeAll(cmd *cobra.Command, dir string) error {
 	defer release()
 	size := diskUsage(dir)
 	for _, pattern := range append(cluster.Files(), upLog, record.Dir) {
-		found, err := filepath.Glob(filepath.Join(dir, pattern))
+		found, err := filepath.Glob(filepath.Join(record.EscapeGlob(dir), pattern))
 		if err != nil {
 			return err
 		}

@@ -109,7 +109,7 @@ func countStates(jobs []*yard.Job) string {
 func dataText(dir string) string {
 	logs := int64(0)
 	for _, pattern := range []string{"kubelet/logs", "nodes/*/kubelet/logs", "*.log*", "nodes/*/*.log*"} {
-		found, _ := filepath.Glob(filepath.Join(dir, pattern))
+		found, _ := filepath.Glob(filepath.Join(record.EscapeGlob(dir), pattern))
 		for _, path := range found {
 			logs += diskUsage(path)
 		}

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"go.etcd.io/etcd/server/v3/embed"
@@ -67,9 +68,11 @@ func stopEtcd(server *embed.Etcd) {
 // socketURL names a fresh socket in a folder by the folder's descriptor: the path of a socket may have 107 bytes only, and data
 // directories can be deep. The name is new each time, as the listener of an earlier run may still be about to remove its own.
 func socketURL(folder *os.File) url.URL {
-	stale, _ := filepath.Glob(filepath.Join(folder.Name(), "*.sock"))
-	for _, socket := range stale {
-		_ = os.Remove(socket) // left by a process that was killed; the data directory's lock says nobody listens there
+	files, _ := os.ReadDir(folder.Name())
+	for _, file := range files {
+		if strings.HasSuffix(file.Name(), ".sock") { // left by a process that was killed; the data directory's lock says nobody listens there
+			_ = os.Remove(filepath.Join(folder.Name(), file.Name()))
+		}
 	}
 	return url.URL{Scheme: "unix", Path: fmt.Sprintf("/proc/self/fd/%d/%x.sock", folder.Fd(), time.Now().UnixNano())}
 }

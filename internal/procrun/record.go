@@ -138,8 +138,9 @@ func decode(text []byte, record any, config func() ([]byte, proto.Message)) erro
 }
 
 func each(dir string, read func(id string, text []byte) error) {
-	paths, _ := filepath.Glob(filepath.Join(dir, "*"))
-	for _, path := range paths {
+	files, _ := os.ReadDir(dir)
+	for _, file := range files {
+		path := filepath.Join(dir, file.Name())
 		id, isRecord := strings.CutSuffix(filepath.Base(path), ".json")
 		text, err := os.ReadFile(path)
 		if err == nil && isRecord {

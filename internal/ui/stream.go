@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/trainyard/trainyard/internal/record"
 )
 
 // lookInterval is how often the files of the record are looked at while somebody watches.
@@ -45,12 +47,12 @@ func (j *jobs) fingerprints(uid string) string {
 	if uid == "" || strings.ContainsAny(uid, `/\.*?[`) {
 		return fmt.Sprintf(`{"jobs":%q}`, list)
 	}
-	record, logs, usage := "", "", ""
-	if dirs, _ := filepath.Glob(filepath.Join(root, "jobs", "*", uid)); len(dirs) == 1 {
-		record, logs = fingerprint(filepath.Join(dirs[0], "record.json"))+running, fingerprint(filepath.Join(dirs[0], "log"))
+	about, logs, usage := "", "", ""
+	if dirs, _ := filepath.Glob(filepath.Join(record.EscapeGlob(root), "jobs", "*", uid)); len(dirs) == 1 {
+		about, logs = fingerprint(filepath.Join(dirs[0], "record.json"))+running, fingerprint(filepath.Join(dirs[0], "log"))
 		usage = fingerprint(filepath.Join(dirs[0], "usage.ndjson"))
 	}
-	return fmt.Sprintf(`{"jobs":%q,"job":%q,"logs":%q,"usage":%q}`, list, record, logs, usage)
+	return fmt.Sprintf(`{"jobs":%q,"job":%q,"logs":%q,"usage":%q}`, list, about, logs, usage)
 }
 
 // fingerprint is one of the names, sizes and times of all files below a path.
