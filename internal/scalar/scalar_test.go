@@ -25,6 +25,14 @@ func TestParse(t *testing.T) {
 		{"the end of a sentence", "The loss is: no, loss = 0.5.", "NaN: loss 0.5"},
 		{"a name in camel case", "trainLoss=3", "NaN: trainLoss 3"},
 
+		{"what is reported on purpose, by any name", `trainyard-scalars {"step": 100, "tokens": 4.2e9, "expert balance": 0.93, "phase": "warm-up"}`, "100: expert balance 0.93, tokens 4.2e+09"},
+		{"reported without a step", `trainyard-scalars {"queue": 3}`, "NaN: queue 3"},
+		{"reported through a logger", `12:30:45 INFO trainyard-scalars {"global_step": 5, "epoch": 1, "depth": 2}`, "5: depth 2"},
+		{"reported numbers that JSON does not have", `trainyard-scalars {"it": 1, "a": NaN, "b": -Infinity}`, "1: a NaN, b -Inf"},
+		{"not JSON, but figures", "trainyard-scalars step 3 loss=0.5", "3: loss 0.5"},
+		{"nothing that is a number", `trainyard-scalars {"phase": "warm-up", "done": true}`, ""},
+		{"JSON that is cut", `trainyard-scalars {"queue": 3`, ""},
+
 		{"an address", "MASTER_ADDR=10.0.0.1 MASTER_PORT=29500", ""},
 		{"a time", "at 12:30:45 port: 29500", ""},
 		{"a version", "torch=2.6.0 loss=1.2.3", ""},
@@ -53,8 +61,9 @@ func TestParse(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add("step 100 loss: 0.31")
 	f.Add(strings.Repeat("loss=1,", 10_000))
+	f.Add(`trainyard-scalars {"step": 1, "a": NaN}`)
 	f.Fuzz(func(t *testing.T, line string) {
-		if p, ok := Parse(line); ok && (len(p.Pairs) == 0 || len(p.Pairs) > maxPairs) {
+		if p, ok := Parse(line); ok && (len(p.Pairs) == 0 || len(p.Pairs) > maxSeries) {
 			t.Errorf("%q has %d figures", line, len(p.Pairs))
 		}
 	})
