@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -59,6 +60,7 @@ type gpuManager struct {
 	mu     sync.Mutex
 	active cm.ActivePodsFunc
 	given  map[gpuHolder][]string
+	asking atomic.Bool // nvidia-smi is asked what the GPUs do
 }
 
 type gpuHolder struct {
@@ -67,8 +69,8 @@ type gpuHolder struct {
 	init      bool // it ends before the pod's other containers start, which then get its GPUs
 }
 
-func newGPUManager(gpus []string, disk uint64) *gpuManager {
-	return &gpuManager{ContainerManager: cm.NewStubContainerManager(), gpus: gpus, disk: disk, given: map[gpuHolder][]string{}}
+func newGPUManager(gpus []string) *gpuManager {
+	return &gpuManager{ContainerManager: cm.NewStubContainerManager(), gpus: gpus, given: map[gpuHolder][]string{}}
 }
 
 // GetPodCgroupRoot is the group that kubelet measures as that of all pods. They have none of their own, so it is the whole machine's.

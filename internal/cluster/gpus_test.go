@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -37,7 +38,7 @@ func TestGPUsAreGiven(t *testing.T) {
 		{"a pod that has gone gives them back", []types.UID{"b"}, []step{{"a", "x", 3, []string{"0", "1", "2"}}, {"b", "x", 3, []string{"0", "1", "2"}}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			g := newGPUManager([]string{"0", "1", "2"}, 0)
+			g := newGPUManager([]string{"0", "1", "2"})
 			for i, s := range c.steps {
 				if i == len(c.steps)-1 {
 					g.active = func() []*corev1.Pod { return podsOf(c.active) }
@@ -79,5 +80,39 @@ func TestABrokenDriverDoesNotHoldTheStart(t *testing.T) {
 		if gpus, note := findGPUs(context.Background(), row.timeout); !slices.Equal(gpus, row.want) || note != row.note {
 			t.Errorf("%s: %v, %q", row.script, gpus, note)
 		}
+	}
+}
+
+func TestParseGPUUse(t *testing.T) {
+	got := parseGPUUse("GPU-aaaa, 87, 40960\nGPU-bbbb, 0, 4\nGPU-cccc, [N/A], [N/A]\nunable to determine the device handle\n")
+	want := map[string]gpuUse{"GPU-aaaa": {0.87, 40 << 30}, "GPU-bbbb": {0, 4 << 20}, "GPU-cccc": {}}
+	if !maps.Equal(got, want) {
+		t.Errorf("read %v, want %v", got, want)
+	}
+}
+
+// TestContainersUseTheGPUsThatTheyHold lets a script answer for nvidia-smi.
+func TestContainersUseTheGPUsThatTheyHold(t *testing.T) {
+	dir := t.TempDir()
+	script := "#!/bin/sh\necho asked >> " + filepath.Join(dir, "asked") + "\nprintf '0, 50, 10\\n1, 100, 20\\n2, 10, 30\\n'\n"
+	if err := os.WriteFile(filepath.Join(dir, "nvidia-smi"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	g := newGPUManager([]string{"0", "1", "2"})
+	usage := []containerUsage{{PodUID: "a", Container: "x"}, {PodUID: "a", Container: "sidecar"}, {PodUID: "b", Container: "x"}}
+	g.addUse(t.Context(), usage)
+	if _, err := os.Stat(filepath.Join(dir, "asked")); err == nil {
+		t.Error("nvidia-smi is asked although nobody holds a GPU")
+	}
+	for _, holder := range []gpuHolder{{pod: "a", container: "x"}, {pod: "b", container: "x"}} {
+		if _, err := g.give(holder, map[types.UID]int{"a": 2, "b": 1}[holder.pod]); err != nil {
+			t.Fatal(err)
+		}
+		g.active = func() []*corev1.Pod { return podsOf([]types.UID{"a", "b"}) }
+	}
+	g.addUse(t.Context(), usage)
+	if usage[0].GPU != 1.5 || usage[0].GPUMemory != 30<<20 || usage[1].GPU != 0 || usage[2].GPU != 0.1 {
+		t.Errorf("the containers use %+v", usage)
 	}
 }

@@ -45,10 +45,12 @@ type Inside struct {
 	OnStop func(func())
 }
 
-// Use is what a pod uses: processors that are busy, and bytes of memory.
+// Use is what a pod uses: processors that are busy, and bytes of memory; GPUs of it that are busy, and bytes of their memory.
 type Use struct {
-	Cores  float64
-	Memory int64
+	Cores     float64
+	Memory    int64
+	GPU       float64
+	GPUMemory int64
 }
 
 // processName is the name (argv[0]) under which the executable is a cluster's process.
@@ -118,7 +120,8 @@ type process struct {
 	refusal *refusingRuntime // the runtime as kubelet sees it
 	nodes   []*furtherNode
 	meter   *meter
-	gpus    []string // the machine's
+	gpus    []string    // the machine's
+	held    *gpuManager // those of the first node
 	notes   []string
 	failed  chan error // why a part has ended that must not
 
@@ -213,7 +216,9 @@ func (c *process) startStores(ctx context.Context) (etcd string, stopEtcd func()
 func (c *process) startRuntime(ctx context.Context) (err error) {
 	var gpuNote string
 	c.gpus, gpuNote = findGPUs(ctx, gpuTimeout)
-	if c.runtime, err = procrun.New(runtimeConfig(c.options, c.options.nodes()[0], c.gpus)); err != nil {
+	first := c.options.nodes()[0]
+	c.held = newGPUManager(first.gpus(c.gpus, c.options.Nodes))
+	if c.runtime, err = procrun.New(runtimeConfig(c.options, first, c.gpus)); err != nil {
 		return fmt.Errorf("starting the container runtime: %w", err)
 	}
 	c.refusal = &refusingRuntime{RuntimeService: c.runtime}
@@ -269,7 +274,7 @@ func (c *process) startAPIServer(ctx context.Context, etcd string) (*runningAPI,
 		return nil, fmt.Errorf("opening the API server's port: %w", err)
 	}
 	pods := &podMetadata{}
-	c.meter.read = func(ctx context.Context) ([]containerUsage, error) { return usageOf(ctx, c.runtime) }
+	c.meter.read = func(ctx context.Context) ([]containerUsage, error) { return usageOf(ctx, c.runtime, c.held) }
 	server := &apiServer{
 		etcd: etcd, pki: c.pki, listener: newJointListener(inside, outside),
 		advertise: nodeAddress.AsSlice(), services: serviceRange.String(), auditLog: c.options.AuditLog,

@@ -55,7 +55,7 @@ type node struct {
 	client   *rest.Config
 	runtime  cri.RuntimeService
 	images   cri.ImageManagerService
-	gpus     []string
+	gpus     *gpuManager
 	machine  machine
 }
 
@@ -201,6 +201,7 @@ func (n *node) dependencies(config *kubeletconfig.KubeletConfiguration) (*kubele
 	if err != nil {
 		return nil, err
 	}
+	n.gpus.disk = disk.Capacity
 	mounter := mount.New("")
 	return &kubelet.Dependencies{
 		Auth:                      auth,
@@ -212,7 +213,7 @@ func (n *node) dependencies(config *kubeletconfig.KubeletConfiguration) (*kubele
 		RemoteRuntimeService:      n.runtime,
 		RemoteImageService:        n.images,
 		CAdvisorInterface:         n.machine,
-		ContainerManager:          newGPUManager(n.gpus, disk.Capacity),
+		ContainerManager:          n.gpus,
 		Mounter:                   mounter,
 		Subpather:                 subpath.New(mounter),
 		HostUtil:                  hostutil.NewHostUtil(),

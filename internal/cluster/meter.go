@@ -37,10 +37,14 @@ type containerUsage struct {
 	Container string
 	CPUNanos  uint64
 	Memory    uint64
+	// GPU is how many of its GPUs are busy, GPUMemory how many bytes of their memory are taken.
+	GPU       float64
+	GPUMemory uint64
+	PodUID    string
 }
 
-// usageOf reads a runtime's counters.
-func usageOf(ctx context.Context, runtime cri.ContainerStatsManager) ([]containerUsage, error) {
+// usageOf reads a runtime's counters, and what GPUs do.
+func usageOf(ctx context.Context, runtime cri.ContainerStatsManager, gpus *gpuManager) ([]containerUsage, error) {
 	stats, err := runtime.ListContainerStats(ctx, nil)
 	var all []containerUsage
 	for _, s := range stats {
@@ -54,8 +58,10 @@ func usageOf(ctx context.Context, runtime cri.ContainerStatsManager) ([]containe
 			Container: s.GetAttributes().GetMetadata().GetName(),
 			CPUNanos:  s.GetCpu().GetUsageCoreNanoSeconds().GetValue(),
 			Memory:    s.GetMemory().GetWorkingSetBytes().GetValue(),
+			PodUID:    l[kubelet.KubernetesPodUIDLabel],
 		})
 	}
+	gpus.addUse(ctx, all)
 	return all, err
 }
 
@@ -65,6 +71,8 @@ type reading struct {
 	container string
 	cpuNanos  uint64
 	memory    uint64
+	gpu       float64
+	gpuMemory uint64
 	at        time.Time
 	window    time.Duration
 	cores     float64
@@ -112,7 +120,7 @@ func (m *meter) record(node string, usage []containerUsage, now time.Time) {
 	defer m.mu.Unlock()
 	last, current := m.nodes[node].containers, make(map[string]reading, len(usage))
 	for _, u := range usage {
-		current[u.ID] = last[u.ID].next(reading{pod: u.Pod, container: u.Container, cpuNanos: u.CPUNanos, memory: u.Memory, at: now})
+		current[u.ID] = last[u.ID].next(reading{pod: u.Pod, container: u.Container, cpuNanos: u.CPUNanos, memory: u.Memory, gpu: u.GPU, gpuMemory: u.GPUMemory, at: now})
 	}
 	m.nodes[node] = nodeReadings{at: now, containers: current}
 }
@@ -167,6 +175,7 @@ func (m *meter) uses() map[types.NamespacedName]Use {
 		var sum Use
 		for _, r := range readings {
 			sum.Cores, sum.Memory = sum.Cores+r.cores, sum.Memory+int64(r.memory)
+			sum.GPU, sum.GPUMemory = sum.GPU+r.gpu, sum.GPUMemory+int64(r.gpuMemory)
 		}
 		uses[pod] = sum
 	}

@@ -119,6 +119,7 @@ func runNode(ctx context.Context, control net.Conn) error {
 type nodeProcess struct {
 	runtime *procrun.Runtime
 	refusal *refusingRuntime
+	gpus    *gpuManager
 }
 
 func startFurtherNode(ctx context.Context, s nodeStart) (*nodeProcess, error) {
@@ -135,10 +136,10 @@ func startFurtherNode(ctx context.Context, s nodeStart) (*nodeProcess, error) {
 		return nil, fmt.Errorf("reading the kubeconfig of the node: %w", err)
 	}
 	client.QPS = -1
-	n := &nodeProcess{runtime: runtime, refusal: &refusingRuntime{RuntimeService: runtime}}
+	n := &nodeProcess{runtime: runtime, refusal: &refusingRuntime{RuntimeService: runtime}, gpus: newGPUManager(s.GPUs)}
 	kubelet := &node{
 		nodeSpec: s.Node, dns: nodeAddress.AsSlice(), dir: filepath.Join(dir, "kubelet"), caFile: s.CAFile, certFile: s.CertFile, keyFile: s.KeyFile,
-		client: client, runtime: n.refusal, images: runtime.Images(), gpus: s.GPUs, machine: newVirtualMachine(dir, s.Node.Name),
+		client: client, runtime: n.refusal, images: runtime.Images(), gpus: n.gpus, machine: newVirtualMachine(dir, s.Node.Name),
 	}
 	return n, kubelet.start(ctx)
 }
@@ -170,7 +171,7 @@ func (n *nodeProcess) reportUsage(ctx context.Context, control net.Conn) {
 			return
 		case <-tick.C:
 		}
-		if usage, err := usageOf(ctx, n.runtime); err == nil {
+		if usage, err := usageOf(ctx, n.runtime, n.gpus); err == nil {
 			send(control, nodeReport{Usage: usage})
 		}
 	}

@@ -47,7 +47,7 @@ func (c *process) startFirstNode(ctx context.Context, admin *rest.Config) error 
 	n := &node{
 		nodeSpec: spec, dns: nodeAddress.AsSlice(), dir: c.dir("kubelet"), caFile: c.pki.path("ca.crt"),
 		certFile: serving.certFile, keyFile: serving.keyFile, client: admin,
-		runtime: c.refusal, images: c.runtime.Images(), gpus: spec.gpus(c.gpus, c.options.Nodes), machine: newMachine(c.dir("kubelet")),
+		runtime: c.refusal, images: c.runtime.Images(), gpus: c.held, machine: newMachine(c.dir("kubelet")),
 	}
 	return n.start(ctx)
 }

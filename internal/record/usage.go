@@ -21,6 +21,9 @@ type Use struct {
 	// Cores is the mean number of processors that were busy, Memory the most bytes that were in use.
 	Cores  float64 `json:"cores"`
 	Memory int64   `json:"memory"`
+	// GPU is the mean number of GPUs that were busy, GPUMemory the most bytes of their memory that were taken.
+	GPU       float64 `json:"gpu,omitempty"`
+	GPUMemory int64   `json:"gpuMemory,omitempty"`
 }
 
 func (s *Store) usageFile(namespace string, uid types.UID) string {

@@ -434,8 +434,8 @@ func TestUsageIsRecordedAsMeans(t *testing.T) {
 	worker := types.NamespacedName{Namespace: "default", Name: "demo-worker-0"}
 	s.sees(workerPod("1", corev1.PodRunning))
 	s.step(time.Second) // nothing is measured yet
-	for _, use := range []Use{{1, 100}, {2, 300}, {4, 200}} {
-		s.uses = map[types.NamespacedName]Use{worker: use, {Namespace: "default", Name: "other"}: {9, 9}}
+	for _, use := range []Use{{1, 100, 0, 0}, {2, 300, 0.5, 10}, {4, 200, 1, 30}} {
+		s.uses = map[types.NamespacedName]Use{worker: use, {Namespace: "default", Name: "other"}: {9, 9, 9, 9}}
 		s.step(meterInterval)
 	}
 	got, err := s.store.Usage("default", "j1")
@@ -443,7 +443,7 @@ func TestUsageIsRecordedAsMeans(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := func(d time.Duration) time.Time { return day.Add(d) }
-	want := []record.Use{{Time: at(6 * time.Second), Pod: "p1", Cores: 1, Memory: 100}, {Time: at(16 * time.Second), Pod: "p1", Cores: 3, Memory: 300}}
+	want := []record.Use{{Time: at(6 * time.Second), Pod: "p1", Cores: 1, Memory: 100}, {Time: at(16 * time.Second), Pod: "p1", Cores: 3, Memory: 300, GPU: 0.75, GPUMemory: 30}}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}

@@ -22,6 +22,9 @@ const (
 type Use struct {
 	Cores  float64
 	Memory int64
+	// GPU is how many of its GPUs are busy, GPUMemory how many bytes of their memory are taken.
+	GPU       float64
+	GPUMemory int64
 }
 
 // usage collects what pods use between two records of it.
@@ -34,9 +37,9 @@ type usage struct {
 // meanUse is what a pod used since it was last recorded.
 type meanUse struct {
 	recorded time.Time
-	cores    float64
 	readings int
-	memory   int64
+	// sum has the sums of what is averaged, and the most of what is not.
+	sum Use
 }
 
 // measure reads what the pods of jobs use, and records it if it is time.
@@ -79,7 +82,11 @@ func (u *usage) add(pod types.UID, use Use, now time.Time) *meanUse {
 		mean = &meanUse{recorded: now.Add(-useInterval)}
 		u.pods[pod] = mean
 	}
-	mean.cores, mean.readings, mean.memory = mean.cores+use.Cores, mean.readings+1, max(mean.memory, use.Memory)
+	mean.readings++
+	mean.sum = Use{
+		Cores: mean.sum.Cores + use.Cores, Memory: max(mean.sum.Memory, use.Memory),
+		GPU: mean.sum.GPU + use.GPU, GPUMemory: max(mean.sum.GPUMemory, use.GPUMemory),
+	}
 	return mean
 }
 
@@ -89,7 +96,8 @@ func (m *meanUse) due(created, now time.Time) bool {
 
 // take is the use since it was last taken.
 func (m *meanUse) take(pod types.UID, now time.Time) record.Use {
-	use := record.Use{Time: now, Pod: pod, Cores: m.cores / float64(m.readings), Memory: m.memory}
+	n := float64(m.readings)
+	use := record.Use{Time: now, Pod: pod, Cores: m.sum.Cores / n, Memory: m.sum.Memory, GPU: m.sum.GPU / n, GPUMemory: m.sum.GPUMemory}
 	*m = meanUse{recorded: now}
 	return use
 }

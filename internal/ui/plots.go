@@ -45,6 +45,9 @@ type podUse struct {
 	Times   numbers `json:"times"`
 	Cores   numbers `json:"cores"`
 	Memory  numbers `json:"memory"`
+	// GPU and GPUMemory are empty if it holds no GPU.
+	GPU       numbers `json:"gpu"`
+	GPUMemory numbers `json:"gpuMemory"`
 }
 
 // usage answers with what the pods of a job used.
@@ -62,12 +65,15 @@ func (j *jobs) usage(w http.ResponseWriter, r *http.Request) {
 	for i := range found.Recorded.Pods {
 		pod := &found.Recorded.Pods[i].Pod
 		name, attempt := yard.ReplicaOf(pod)
-		pods[pod.UID] = &podUse{Replica: name, Attempt: attempt, GPUs: gpusOf(found, pod), Times: numbers{}, Cores: numbers{}, Memory: numbers{}}
+		pods[pod.UID] = &podUse{Replica: name, Attempt: attempt, GPUs: gpusOf(found, pod), Times: numbers{}, Cores: numbers{}, Memory: numbers{}, GPU: numbers{}, GPUMemory: numbers{}}
 		all = append(all, pods[pod.UID])
 	}
 	for _, use := range uses {
 		if p := pods[use.Pod]; p != nil {
 			p.Times, p.Cores, p.Memory = append(p.Times, milliseconds(use.Time)), append(p.Cores, use.Cores), append(p.Memory, float64(use.Memory))
+			if p.GPUs > 0 {
+				p.GPU, p.GPUMemory = append(p.GPU, use.GPU), append(p.GPUMemory, float64(use.GPUMemory))
+			}
 		}
 	}
 	answer(w, map[string]any{"pods": slices.DeleteFunc(all, func(p *podUse) bool { return len(p.Times) == 0 })})

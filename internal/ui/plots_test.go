@@ -53,7 +53,7 @@ func TestUsageIsShownForEachPod(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := day.UnixMilli()
-	want := fmt.Sprintf(`{"pods":[{"replica":"worker-0","attempt":1,"gpus":0,"times":[%d,%d],"cores":[1.5,2],"memory":[100,200]}]}`, at, at+1000)
+	want := fmt.Sprintf(`{"pods":[{"replica":"worker-0","attempt":1,"gpus":0,"times":[%d,%d],"cores":[1.5,2],"memory":[100,200],"gpu":[],"gpuMemory":[]}]}`, at, at+1000)
 	if got := s.get(t, s.enter(t), "/api/v1/jobs/j1/usage"); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -23,7 +23,7 @@ export function useAnswer<T>(path: string, mark: string | undefined): [T | null,
 	return [value, error];
 }
 
-type PodUse = { replica: string; attempt: number; gpus: number; times: number[]; cores: number[]; memory: number[] };
+type PodUse = { replica: string; attempt: number; gpus: number; times: number[]; cores: number[]; memory: number[]; gpu: number[]; gpuMemory: number[] };
 
 export function Usage({ job, mark }: { job: Job; mark?: string }) {
 	const [use, error] = useAnswer<{ pods: PodUse[] }>(`jobs/${encodeURIComponent(job.job.uid)}/usage`, mark);
@@ -31,7 +31,7 @@ export function Usage({ job, mark }: { job: Job; mark?: string }) {
 	if (!use) return <div class="tab dim">…</div>;
 	if (use.pods.length === 0) return <div class="tab dim">Nothing was measured. A pod is measured for the first time after about ten seconds.</div>;
 	const began = Date.parse(job.job.created), names = [...new Set(use.pods.map((p) => p.replica))].sort((a, b) => a.localeCompare(b, undefined, { numeric: true }));
-	const lines = (of: (p: PodUse) => number[]): Line[] => use.pods.map((p) => ({
+	const lines = (of: (p: PodUse) => number[]): Line[] => use.pods.filter((p) => of(p).length > 0).map((p) => ({
 		label: p.replica + (job.job.attempts > 1 ? ` (attempt ${p.attempt + 1})` : ""), colour: names.indexOf(p.replica), x: p.times.map((t) => (t - began) / 1000), y: of(p),
 	}));
 	const gpus = use.pods.reduce((most, p) => Math.max(most, p.gpus), 0);
@@ -39,6 +39,8 @@ export function Usage({ job, mark }: { job: Job; mark?: string }) {
 		<div class="plots">
 			<Chart title="Processors in use" lines={lines((p) => p.cores)} zero xText={span} />
 			<Chart title="Memory in use" lines={lines((p) => p.memory)} zero xText={span} yText={bytes} />
+			{gpus > 0 && <Chart title="GPUs in use" lines={lines((p) => p.gpu)} zero xText={span} />}
+			{gpus > 0 && <Chart title="Memory of GPUs in use" lines={lines((p) => p.gpuMemory)} zero xText={span} yText={bytes} />}
 		</div>
 		{gpus > 0 && <table><thead><tr><th>Replica</th><th>GPUs it holds</th></tr></thead><tbody>{use.pods.map((p) => <tr><td>{p.replica}, attempt {p.attempt + 1}</td><td>{p.gpus}</td></tr>)}</tbody></table>}
 	</div>;
