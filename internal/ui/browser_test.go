@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"math"
@@ -70,6 +71,8 @@ func TestTheDashboard(t *testing.T) {
 		lines[i] = fmt.Sprintf("step %d", i)
 	}
 	lines[700_000] = `<script>document.title="owned"</script><img src=x onerror="document.title='owned'"> needle`
+	lines[700_001] = "\x1b]0;owned\x07\x1b[2J\x1b[1;1H\x1b]8;;https://example.com\x07link\x1b]8;;\x07 \x1b[38;5;999999m after escapes"
+	lines[700_002] = strings.Repeat("<b>long</b> ", 100_000) // more than a megabyte
 	lines[million-1] = "\x1b[31mthe last line\x1b[0m"
 	s.write(t, "j1", 0, "p0", lines...)
 
@@ -115,6 +118,10 @@ func TestTheDashboard(t *testing.T) {
 	b.Becomes("location.search", func(query string) bool { return strings.Contains(query, "line=700001") }, "the line in the address")
 	b.GoTo(b.Eval("location.pathname + location.search"))
 	b.Becomes("document.querySelector('.log .here')?.textContent ?? ''", func(text string) bool { return strings.Contains(text, "needle") }, "the line of the link")
+	b.Shows("link", "after escapes", "<b>long</b> <b>long</b>")
+	if links := b.Eval("document.querySelectorAll('.log .rows a[href^=http]').length + document.querySelectorAll('.log .rows b').length"); links != "0" {
+		t.Errorf("log lines made %s elements", links)
+	}
 	if title := b.Eval("document.title"); title != "demo · Trainyard" {
 		t.Errorf("a log line was taken as HTML: %s", title)
 	}
@@ -150,16 +157,21 @@ func TestPlots(t *testing.T) {
 	s.stopped.Store(true)
 	begin := time.Now().Add(-time.Hour).Truncate(time.Second)
 	for i, uid := range []types.UID{"j1", "j2"} {
-		s.add(t, record.Summary{UID: uid, Name: fmt.Sprint("train-", i+1), Created: begin}, failing(begin, true))
+		s.add(t, record.Summary{UID: uid, Name: fmt.Sprint("train-", i+1), Created: begin}, func(r *record.Record) {
+			failing(begin, true)(r)
+			r.Object = bytes.Replace(r.Object, []byte(`{"name":"pytorch"}`), []byte(`{"name":"pytorch","resources":{"limits":{"nvidia.com/gpu":"2"}}}`), 1)
+		})
 		lines := make([]string, 200)
 		for step := range lines {
 			lines[step] = fmt.Sprintf("step %d loss=%.4f lr=%g", step, 3/math.Sqrt(float64(step+1))+float64(i)/4, 1e-3)
 		}
 		lines[100] = "step 100 loss=nan lr=0.001"
+		lines[199] = `trainyard-scalars {"step": 199, "expert balance": 0.75}`
 		s.write(t, uid, 1, "p1", lines...)
 		var uses []record.Use
 		for n := range 60 {
-			uses = append(uses, record.Use{Time: begin.Add(time.Duration(20+10*n) * time.Second), Pod: "p1", Cores: 1.5 + math.Sin(float64(n)/5)/4, Memory: int64(n+10) << 24})
+			uses = append(uses, record.Use{Time: begin.Add(time.Duration(20+10*n) * time.Second), Pod: "p1", Cores: 1.5 + math.Sin(float64(n)/5)/4, Memory: int64(n+10) << 24,
+				GPU: 1.8 + math.Cos(float64(n)/3)/5, GPUMemory: int64(n+40) << 28})
 		}
 		if err := s.store.AddUsage("default", uid, uses); err != nil {
 			t.Fatal(err)
@@ -168,18 +180,18 @@ func TestPlots(t *testing.T) {
 	is := func(want string) func(string) bool { return func(got string) bool { return got == want } }
 	b := browser.Open(t, s.URL+s.server.Link())
 	b.GoTo("/jobs/j1/usage")
-	b.Shows("Processors in use", "Memory in use", "worker-0")
-	b.Becomes("document.querySelectorAll('.plot polyline').length", is("2"), "two lines")
+	b.Shows("Processors in use", "Memory in use", "GPUs in use", "Memory of GPUs in use", "worker-0")
+	b.Becomes("document.querySelectorAll('.plot polyline').length", is("4"), "a line in each of four plots")
 	b.Draw(*pictures, "dashboard-usage", "light", ".plot polyline")
 	b.GoTo("/jobs/j1/scalars")
-	b.Shows("loss", "lr", "0.212") // the last loss
+	b.Shows("loss", "lr", "expert balance", "0.75", "0.213") // the last loss
 	b.Becomes("document.querySelectorAll('.plot[aria-label=loss] polyline').length", is("2"), "a loss that is interrupted where it is not a number")
 	b.GoTo("/compare?a=j1")
 	b.Shows("There are no other such jobs")
 	b.GoTo("/compare?a=j1&q=train")
 	b.Shows("train-2")
 	b.Do("clicking train-2", chromedp.Click("//a[normalize-space()='train-2']", chromedp.BySearch))
-	b.Shows("train-1 and train-2", "Outcome", "Succeeded", "loss", "0.462")
+	b.Shows("train-1 and train-2", "Outcome", "Succeeded", "loss", "0.463")
 	b.Becomes("document.querySelectorAll('.plot[aria-label=loss] polyline').length", is("4"), "the losses of both")
 	b.Becomes("[...document.querySelectorAll('#difference .added, #difference .removed')].map((e) => e.textContent.trim()).join(' ')", is("-   name: train-1 +   name: train-2"), "what differs")
 	b.Draw(*pictures, "dashboard-compare", "dark", "#difference")
