@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,6 +30,7 @@ const (
 	leastPods      = 20.0  // a second, of 100 that run `true`
 	mostNodeMemory = 60.0  // MB, that a further node adds, idle
 	mostNodeTime   = 1.0   // s, that a further node adds until the cluster is ready
+	mostRecording  = 1.03  // of the time that a run takes without the recorder
 )
 
 // noise is how far above its aim a ratio is let pass: two medians of five rounds each are never quite the same again.
@@ -111,7 +114,7 @@ func BenchmarkColdRun(b *testing.B) {
 		var bare, cold []local.Launched
 		for range rounds {
 			bare = append(bare, local.StartBare(b, 0))
-			cold = append(cold, runCold(b))
+			cold = append(cold, runCold(b, []string{"echo", "hello"}))
 		}
 		bareReady, coldDone := local.Median(bare, local.Launched.Seconds), local.Median(cold, local.Launched.Seconds)
 		b.ReportMetric(bareReady, "bare-s")
@@ -123,15 +126,49 @@ func BenchmarkColdRun(b *testing.B) {
 	}
 }
 
-func runCold(b *testing.B) local.Launched {
+// unrecorded in the environment of a cluster of this test binary lets its operator run without the recorder.
+const unrecorded = "TRAINYARD_TEST_UNRECORDED"
+
+// BenchmarkRecording runs a job that prints ten thousand lines where no cluster is, with the recorder and without it in turn, so that what else the
+// machine does burdens both alike. It reports medians.
+func BenchmarkRecording(b *testing.B) {
+	const rounds = 11
+	for range b.N {
+		var with, without []local.Launched
+		for i := range 2 * rounds {
+			script := []string{"sh", "-c", "seq 10000; echo hello"}
+			if i%2 == 0 {
+				with = append(with, runCold(b, script))
+			} else {
+				without = append(without, runCold(b, script, unrecorded+"=1"))
+			}
+		}
+		recorded, bare := local.Median(with, local.Launched.Seconds), local.Median(without, local.Launched.Seconds)
+		b.ReportMetric(recorded/bare, "ratio")
+		local.Report("`trainyard run` of a job that prints 10,000 lines: %.2f s with the recorder, %.2f s without, %.3f times the time (at most %.2f: %s)",
+			recorded, bare, recorded/bare, mostRecording, local.Met(recorded <= bare*mostRecording))
+		if recorded > bare*mostRecording*noise {
+			b.Errorf("the recorder makes a run take %.3f times the time, and at most %.2f are wanted", recorded/bare, mostRecording)
+		}
+	}
+}
+
+// runCold runs a job whose last line is hello.
+func runCold(b *testing.B, script []string, env ...string) local.Launched {
 	b.Helper()
-	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: []string{trainyardName, "run", "--data-dir=" + b.TempDir(), "--", "echo", "hello"}, Env: os.Environ()}
+	dir := b.TempDir()
+	args := append([]string{trainyardName, "run", "--data-dir=" + dir, "--"}, script...)
+	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: args, Env: append(os.Environ(), env...)}
 	began := time.Now()
 	output, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(output), "worker-0 | hello\n") {
 		b.Fatalf("%v:\n%s", err, output)
 	}
-	return local.Launched{Ready: time.Since(began)}
+	took := time.Since(began)
+	if records, _ := filepath.Glob(filepath.Join(dir, "record", "v1", "jobs", "*", "*")); (len(records) == 0) != slices.Contains(env, unrecorded+"=1") {
+		b.Fatalf("with %v the records are %v", env, records)
+	}
+	return local.Launched{Ready: took}
 }
 
 // BenchmarkPods runs pods that do nothing to their end.

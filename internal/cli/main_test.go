@@ -30,5 +30,9 @@ func TestMain(m *testing.M) {
 	}
 	// Under nohup commands would inherit that SIGHUP is ignored. What a process catches its children do not ignore.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
-	local.Main(m, cluster.Addon{Name: cli.OperatorAddon, Run: localoperator.Run})
+	operator := cluster.Addon{Name: cli.OperatorAddon, Run: localoperator.Run}
+	if os.Getenv(unrecorded) != "" {
+		operator.Run = localoperator.RunUnrecorded
+	}
+	local.Main(m, operator)
 }

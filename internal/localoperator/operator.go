@@ -25,7 +25,14 @@ const workers = 4
 
 // Run installs the definitions and the shipped runtimes, and runs and records jobs until ctx ends. The cluster is ready when jobs can be
 // created.
-func Run(ctx context.Context, inside cluster.Inside) error {
+func Run(ctx context.Context, inside cluster.Inside) error { return run(ctx, inside, recordJobs) }
+
+// RunUnrecorded is Run without the recorder, by which a benchmark measures what the recorder costs.
+func RunUnrecorded(ctx context.Context, inside cluster.Inside) error {
+	return run(ctx, inside, func(context.Context, ctrl.Manager, cluster.Inside) error { return nil })
+}
+
+func run(ctx context.Context, inside cluster.Inside, record func(context.Context, ctrl.Manager, cluster.Inside) error) error {
 	ctrl.SetLogger(klog.Background())
 	config := rest.CopyConfig(inside.Admin)
 	config.QPS, config.UserAgent = -1, "trainyard-operator"
@@ -59,7 +66,7 @@ func Run(ctx context.Context, inside cluster.Inside) error {
 	if err != nil {
 		return fmt.Errorf("starting the operator: %w", err)
 	}
-	if err := recordJobs(ctx, mgr, inside); err != nil {
+	if err := record(ctx, mgr, inside); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)
