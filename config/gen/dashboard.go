@@ -39,6 +39,10 @@ var panels = []panel{
 	{"Pods that were force-deleted, per hour", "short", [][2]string{{`sum by (node_state) (increase(trainyard_pods_force_deleted_total{` + selected + `}[1h]))`, "{{node_state}}"}}},
 	{"How late deadlines are acted on", "s", quantiles("trainyard_job_deadline_lateness_seconds")},
 	{"Errors of the operator, a second", "ops", [][2]string{{`sum by (controller) (rate(controller_runtime_reconcile_errors_total[15m]))`, "{{controller}}"}}},
+	{"How late the recorder records logs, at most", "s", [][2]string{{`max(trainyard_recorder_lag_seconds)`, "seconds"}}},
+	{"What the recorder could not record, per hour", "short", [][2]string{
+		{`sum(increase(trainyard_recorder_gaps_total[1h]))`, "gaps in logs"}, {`sum(increase(trainyard_recorder_write_errors_total[1h]))`, "errors that are retried"},
+	}},
 	{"Jobs that wait for the operator", "short", [][2]string{{`sum by (name) (workqueue_depth)`, "{{name}}"}}},
 }
 

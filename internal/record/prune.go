@@ -81,6 +81,7 @@ func (s *Store) pruneIndex(limits Limits, now time.Time, remote map[jobKey]*remo
 	if err := s.rewriteIndex(kept); err != nil {
 		return done, nil, err
 	}
+	s.Written.size.Store(total)
 	return done, removed, os.WriteFile(s.pruneMark(), nil, 0o600)
 }
 

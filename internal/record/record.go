@@ -127,6 +127,8 @@ type Store struct {
 	remote *remoteState
 	// Limits are those of what is written.
 	Limits Limits
+	// Written is what was written so far.
+	Written Written
 }
 
 // Limits bound what a store keeps.

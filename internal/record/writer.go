@@ -29,6 +29,7 @@ type Index struct {
 	Same  int       `json:"same"`
 	// Lost is why the part has no content any more.
 	Lost string `json:"lost,omitempty"`
+	gaps int64
 }
 
 // add counts entries.
@@ -45,6 +46,9 @@ func (x *Index) add(entries []byte) {
 			}
 			x.Last = e.Time
 			x.Same++
+			if e.IsGap() {
+				x.gaps++
+			}
 			if !e.Partial {
 				x.Lines++
 			}
@@ -155,7 +159,9 @@ func (w *LogWriter) Write(entries []byte) error {
 	if _, err := w.file.Write(entries); err != nil {
 		return errors.Join(err, w.truncate(w.file))
 	}
+	gaps := w.index.gaps
 	w.index.add(entries)
+	w.store.Written.note(w.index.gaps-gaps, w.index.Last, time.Now())
 	return nil
 }
 

@@ -50,8 +50,10 @@ type Recorder struct {
 	logs    *logs
 	usage   usage
 	problem string // the last error that was logged
-	saved   time.Time
-	pruned  time.Time
+	// failures is how often something was not recorded and is to be retried.
+	failures int64
+	saved    time.Time
+	pruned   time.Time
 }
 
 // Sources are where a recorder finds what the API server does not tell.
@@ -211,6 +213,7 @@ func (r *Recorder) report(err error) {
 	problem := ""
 	if err != nil {
 		problem = err.Error()
+		r.failures++
 	}
 	if problem != r.problem && err != nil {
 		klog.ErrorS(err, "Recording of jobs fails and is retried")
