@@ -102,7 +102,19 @@ func (j *leased) quickFaults() []fault {
 
 // slowFaults are those that Kubernetes needs a minute for. `make prove` sets the variable that adds them.
 func (j *leased) slowFaults() []fault {
-	restore := func(node string) { j.askNode(node, cluster.NodeRestore) }
+	// Kubernetes lets pods back onto the node before it has stopped to evict there, which would be one more disruption.
+	restore := func(node string) {
+		j.Kubectl("cordon", node)
+		j.askNode(node, cluster.NodeRestore)
+		j.Eventually("nobody is evicted from "+node, func() error {
+			obj, err := j.Client.CoreV1().Nodes().Get(context.Background(), node, metav1.GetOptions{})
+			if err == nil && slices.ContainsFunc(obj.Spec.Taints, func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectNoExecute }) {
+				err = fmt.Errorf("its taints are %v", obj.Spec.Taints)
+			}
+			return err
+		})
+		j.Kubectl("uncordon", node)
+	}
 	return []fault{
 		{what: "disk limit exceeded", fail: func(string) {
 			j.Kubectl("exec", "demo-master-0", "--", "dd", "if=/dev/zero", "of=/scratch/fill", "bs=1M", "count=4")
