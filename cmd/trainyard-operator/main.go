@@ -23,6 +23,7 @@ import (
 // options are the flags, named as Training Operator 1.9 names them.
 type options struct {
 	metricsAddress, probeAddress string
+	profileAddress               string
 	leaderElect                  bool
 	leaderElectionID             string
 	lease                        leaseTimes
@@ -38,6 +39,7 @@ type options struct {
 func (o *options) register(flags *flag.FlagSet) {
 	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8080", "The address of the metrics server; 0 disables it.")
 	flags.StringVar(&o.probeAddress, "health-probe-bind-address", ":8081", "The address of the health probes; 0 disables them.")
+	flags.StringVar(&o.profileAddress, "pprof-bind-address", "0", "The address of Go's profiles, below /debug/pprof; 0 disables them.")
 	flags.BoolVar(&o.leaderElect, "leader-elect", false, "Work only while holding a lease, so that one of several operators is active and the others wait.")
 	flags.StringVar(&o.leaderElectionID, "leader-election-id", "trainyard-operator", "The name of that lease.")
 	o.lease.register(flags)
@@ -83,7 +85,7 @@ func run(o options) error {
 	}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: scheme, Cache: caches,
-		Metrics: metricsserver.Options{BindAddress: o.metricsAddress}, HealthProbeBindAddress: o.probeAddress,
+		Metrics: metricsserver.Options{BindAddress: o.metricsAddress}, HealthProbeBindAddress: o.probeAddress, PprofBindAddress: o.profileAddress,
 		LeaderElection: o.leaderElect, LeaderElectionID: o.leaderElectionID, LeaderElectionReleaseOnCancel: true,
 		LeaderElectionNamespace: leaseNamespace(o),
 		LeaseDuration:           &o.lease.duration, RenewDeadline: &o.lease.renewDeadline, RetryPeriod: &o.lease.retryPeriod,
