@@ -37,7 +37,8 @@ func (limit) agent() string  { return limitAgent }
 func (limit) isSlow() bool   { return false }
 func (limit) recovers() bool { return false }
 
-// start creates the children of each job as soon as it is there, and writes its states when its pods have reached them.
+// start creates the children of each job as soon as it is there, and writes that it runs, and that it has succeeded, when its pods have
+// come so far: a client needs no less.
 func (limit) start(ctx context.Context, w *world, namespace string, s shape) (func() usage, error) {
 	if err := w.define(ctx, nil); err != nil {
 		return nil, err
@@ -90,7 +91,6 @@ func (l *limiter) begin(obj *kubeflowv1.PyTorchJob) {
 	l.mu.Lock()
 	l.jobs[obj.Name] = &limitedJob{job: obj, phases: map[string]corev1.PodPhase{}}
 	l.mu.Unlock()
-	l.tell(obj, kubeflowv1.JobCreated)
 	for _, child := range m.Job.Children {
 		l.do(func() error { return l.client.Create(l.ctx, child.Object) })
 	}

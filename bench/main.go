@@ -15,6 +15,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime/pprof"
 	"strings"
 
 	"github.com/go-logr/logr"
@@ -24,6 +25,7 @@ import (
 // options are the flags.
 type options struct {
 	shapes, bin, only   string
+	profile             string
 	rounds, timed, past int
 }
 
@@ -35,6 +37,7 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "contenders whose names begin so, separated by commas; all of them if empty")
 	flag.IntVar(&o.timed, "timers", 500, "how many jobs of ours have a timer that is due at the same time; 0 for no such wave")
 	flag.IntVar(&o.past, "past", 4500, "how many finished jobs there are when our operator starts again, beside 500 that run; 0 for no restart")
+	flag.StringVar(&o.profile, "cpuprofile", "", "a file for the CPU profile of the API server, with etcd, driver and kubelets")
 	flag.Parse()
 	log.SetLogger(logr.Discard())
 	if err := run(context.Background(), o); err != nil {
@@ -53,6 +56,13 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	defer w.stop()
+	if o.profile != "" {
+		end, err := profile(o.profile)
+		if err != nil {
+			return err
+		}
+		defer end()
+	}
 	if o.shapes != "" {
 		if err := w.compare(ctx, competing, strings.Split(o.shapes, ","), o.rounds); err != nil {
 			return err
@@ -67,6 +77,15 @@ func run(ctx context.Context, o options) error {
 		return w.restart(ctx, ownOperator(o.bin), o.past)
 	}
 	return nil
+}
+
+// profile writes where this process spends its time, until the end.
+func profile(file string) (end func(), err error) {
+	out, err := os.Create(file)
+	if err != nil {
+		return nil, err
+	}
+	return func() { pprof.StopCPUProfile(); _ = out.Close() }, pprof.StartCPUProfile(out)
 }
 
 // compare lets the contenders run the shapes in turn.

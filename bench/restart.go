@@ -19,12 +19,12 @@ import (
 type restart struct {
 	finished, running int
 	ready, looked     time.Duration // from the start of the process: until it says that it is ready, until it has looked at every job
-	writes            float64
+	writes            int
 	usage
 }
 
 func (r restart) String() string {
-	return fmt.Sprintf("%d finished and %d running jobs: ready after %.1f s, every job looked at after %.1f s, %.0f writes, %.1f s of CPU, %.0f MB at most",
+	return fmt.Sprintf("%d finished and %d running jobs: ready after %.1f s, every job looked at after %.1f s, %d writes, %.1f s of CPU, %.0f MB at most",
 		r.finished, r.running, r.ready.Seconds(), r.looked.Seconds(), r.writes, r.cpu.Seconds(), float64(r.peakRSS)/1e6)
 }
 
@@ -58,7 +58,7 @@ func (w *world) measureRestart(ctx context.Context, p process, finished, running
 		time.Sleep(50 * time.Millisecond)
 	}
 	r.looked = time.Since(began)
-	r.writes = w.settledRequests(p.agent(), namespace) - before
+	r.writes = w.settledRequests(p.agent(), namespace).since(before).total()
 	r.usage = stop()
 	return r, w.clear(ctx, namespace)
 }

@@ -25,21 +25,67 @@ func (r *results) add(s shape, contender string, m measurement) {
 	r.rows = append(r.rows, row{s, contender, []measurement{m}})
 }
 
-// table is the medians, and of the time until all run also the smallest and the largest value.
+// columns are those of the table: each a heading, and what stands below it.
+var columns = []struct {
+	heading string
+	cell    func(r *results, row row) string
+}{
+	{"all pods, s", func(_ *results, row row) string {
+		return row.median("%.1f", func(m measurement) float64 { return m.pods.Seconds() })
+	}},
+	{"all Running, s", func(_ *results, row row) string { return spread(row.numbers(running)) }},
+	{"× limit", func(r *results, row row) string {
+		return fmt.Sprintf("%.2f", median(row.numbers(running))/r.limit(row.shape))
+	}},
+	{"created → Running, p50 / p99, s", func(_ *results, row row) string {
+		return row.percentiles(func(m measurement) latencies { return m.latency })
+	}},
+	{"failed → whole, p50 / p99, s", func(_ *results, row row) string {
+		return row.percentiles(func(m measurement) latencies { return m.recovery })
+	}},
+	{"ended → Succeeded, s", func(_ *results, row row) string {
+		return row.median("%.1f", func(m measurement) float64 { return m.succeeded.Seconds() })
+	}},
+	{"requests a job, to Running / in all / of a failure", func(_ *results, row row) string {
+		return row.aJob(func(m measurement) requests { return m.starting }) + " / " +
+			row.aJob(func(m measurement) requests { return m.starting.and(m.ending) }) + " / " +
+			row.aJob(func(m measurement) requests { return m.recovering })
+	}},
+	{"CPU of the server, s", func(_ *results, row row) string {
+		return row.median("%.1f", func(m measurement) float64 { return m.serverCPU.Seconds() })
+	}},
+	{"CPU, s", func(_ *results, row row) string {
+		return row.median("%.1f", func(m measurement) float64 { return m.cpu.Seconds() })
+	}},
+	{"peak, MB", func(_ *results, row row) string {
+		return row.median("%.0f", func(m measurement) float64 { return float64(m.peakRSS) / 1e6 })
+	}},
+}
+
+func running(m measurement) float64 { return m.running.Seconds() }
+
+// table is the medians, and of the time until all run also the smallest and the largest value. Below it stands what the requests were.
 func (r *results) table() string {
 	var out strings.Builder
-	out.WriteString("| jobs × pods | | all pods, s | all Running, s | × limit | created → Running, p50 / p99, s | failed → whole, p50 / p99, s | ended → Succeeded, s | requests a job | of a failure | CPU, s | peak, MB |\n")
-	out.WriteString("|" + strings.Repeat(" --- |", 12) + "\n")
+	out.WriteString("| jobs × pods | |")
+	for _, c := range columns {
+		out.WriteString(" " + c.heading + " |")
+	}
+	out.WriteString("\n|" + strings.Repeat(" --- |", len(columns)+2) + "\n")
 	for _, row := range r.rows {
-		mid := func(of func(measurement) float64) float64 { return median(row.numbers(of)) }
-		running := row.numbers(func(m measurement) float64 { return m.running.Seconds() })
-		fmt.Fprintf(&out, "| %s | %s | %.1f | %s | %.2f | %.2f / %.2f | %.2f / %.2f | %.1f | %.1f | %.1f | %.1f | %.0f |\n", row.shape, row.contender,
-			mid(func(m measurement) float64 { return m.pods.Seconds() }), spread(running), median(running)/r.limit(row.shape),
-			mid(func(m measurement) float64 { return m.latency.at(0.5) }), mid(func(m measurement) float64 { return m.latency.at(0.99) }),
-			mid(func(m measurement) float64 { return m.recovery.at(0.5) }), mid(func(m measurement) float64 { return m.recovery.at(0.99) }),
-			mid(func(m measurement) float64 { return m.succeeded.Seconds() }),
-			mid(func(m measurement) float64 { return m.requests }), mid(func(m measurement) float64 { return m.recoveryRequests }),
-			mid(func(m measurement) float64 { return m.cpu.Seconds() }), mid(func(m measurement) float64 { return float64(m.peakRSS) / 1e6 }))
+		fmt.Fprintf(&out, "| %s | %s |", row.shape, row.contender)
+		for _, c := range columns {
+			out.WriteString(" " + c.cell(r, row) + " |")
+		}
+		out.WriteString("\n")
+	}
+	out.WriteString("\nRequests a job:\n\n")
+	for _, row := range r.rows {
+		last := row.all[len(row.all)-1]
+		fmt.Fprintf(&out, "- %s, %s: %s\n", row.shape, row.contender, last.starting.and(last.ending).each(row.shape.jobs))
+		if len(last.recovering) > 0 {
+			fmt.Fprintf(&out, "  - of a failure: %s\n", last.recovering.each(row.shape.jobs))
+		}
 	}
 	return out.String()
 }
@@ -48,7 +94,7 @@ func (r *results) table() string {
 func (r *results) limit(s shape) float64 {
 	for _, row := range r.rows {
 		if row.shape == s && row.contender == (limit{}).name() {
-			return median(row.numbers(func(m measurement) float64 { return m.running.Seconds() }))
+			return median(row.numbers(running))
 		}
 	}
 	return 0
@@ -61,6 +107,19 @@ func (r row) numbers(of func(measurement) float64) []float64 {
 	}
 	slices.Sort(all)
 	return all
+}
+
+func (r row) median(format string, of func(measurement) float64) string {
+	return fmt.Sprintf(format, median(r.numbers(of)))
+}
+
+func (r row) percentiles(of func(measurement) latencies) string {
+	return r.median("%.2f", func(m measurement) float64 { return of(m).at(0.5) }) + " / " + r.median("%.2f", func(m measurement) float64 { return of(m).at(0.99) })
+}
+
+// aJob is how many requests one job took.
+func (r row) aJob(of func(measurement) requests) string {
+	return r.median("%.1f", func(m measurement) float64 { return float64(of(m).total()) / float64(r.shape.jobs) })
 }
 
 func median(sorted []float64) float64 { return sorted[len(sorted)/2] }
