@@ -69,7 +69,7 @@ demo:
 	@hack/demo.sh
 
 bench: build
-	cd bench/peers/trainingoperator && $(GO) build -o $(CURDIR)/bin/ .
+	for peer in trainingoperator trainer; do (cd bench/peers/$$peer && $(GO) build -o $(CURDIR)/bin/ .) || exit 1; done
 	$(GO) run ./bench
 	$(GO) test -run '^$$' -bench . -benchtime 1x -timeout 30m -p 1 ./internal/cli ./internal/controller ./internal/recorder
 

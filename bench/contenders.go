@@ -37,6 +37,8 @@ func (limit) agent() string  { return limitAgent }
 func (limit) isSlow() bool   { return false }
 func (limit) recovers() bool { return false }
 
+func (limit) workload() workload { return pytorchJobs }
+
 // start creates the children of each job as soon as it is there, and writes that it runs, and that it has succeeded, when its pods have
 // come so far: a client needs no less.
 func (limit) start(ctx context.Context, w *world, namespace string, s shape) (func() usage, error) {
@@ -73,7 +75,8 @@ type limiter struct {
 // limitedJob is how many of a job's pods are in each phase.
 type limitedJob struct {
 	job    *kubeflowv1.PyTorchJob
-	phases map[string]corev1.PodPhase
+	phases map[string]corev1.PodPhase // of each pod
+	count  map[corev1.PodPhase]int
 	told   kubeflowv1.JobConditionType
 }
 
@@ -89,7 +92,7 @@ func (l *limiter) do(request func() error) {
 func (l *limiter) begin(obj *kubeflowv1.PyTorchJob) {
 	m := pytorch.Kind.Read(obj)
 	l.mu.Lock()
-	l.jobs[obj.Name] = &limitedJob{job: obj, phases: map[string]corev1.PodPhase{}}
+	l.jobs[obj.Name] = &limitedJob{job: obj, phases: map[string]corev1.PodPhase{}, count: map[corev1.PodPhase]int{}}
 	l.mu.Unlock()
 	for _, child := range m.Job.Children {
 		l.do(func() error { return l.client.Create(l.ctx, child.Object) })
@@ -111,18 +114,13 @@ func (l *limiter) see(pod *corev1.Pod) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	j := l.jobs[owner.Name]
+	j.count[j.phases[pod.Name]]--
 	j.phases[pod.Name] = pod.Status.Phase
-	for state, phase := range map[kubeflowv1.JobConditionType]corev1.PodPhase{kubeflowv1.JobRunning: corev1.PodRunning, kubeflowv1.JobSucceeded: corev1.PodSucceeded} {
-		n := 0
-		for _, p := range j.phases {
-			if p == phase {
-				n++
-			}
-		}
-		if n == l.s.pods && j.told != state {
-			j.told = state
-			go l.tell(j.job, state)
-		}
+	j.count[pod.Status.Phase]++
+	state, ends := map[corev1.PodPhase]kubeflowv1.JobConditionType{corev1.PodRunning: kubeflowv1.JobRunning, corev1.PodSucceeded: kubeflowv1.JobSucceeded}[pod.Status.Phase]
+	if ends && j.count[pod.Status.Phase] == l.s.sizeOf(owner.Name) && j.told != state {
+		j.told = state
+		go l.tell(j.job, state)
 	}
 }
 
@@ -142,18 +140,24 @@ type process struct {
 	args                     []string
 	// definitions are the files of the operator's own definitions of kinds, none where it is ours.
 	definitions []string
-	// slow operators run the smallest shape only, and once.
-	slow bool
+	jobs        workload
+	// slow operators run the smallest shape only, and once. Those that fail do not replace a pod that failed.
+	slow, fails bool
 }
 
-func (p process) name() string  { return p.label }
-func (p process) agent() string { return p.userAgent }
-func (p process) isSlow() bool  { return p.slow }
-func (process) recovers() bool  { return true }
+func (p process) name() string   { return p.label }
+func (p process) agent() string  { return p.userAgent }
+func (p process) isSlow() bool   { return p.slow }
+func (p process) recovers() bool { return !p.fails }
+
+func (p process) workload() workload { return p.jobs }
 
 // start runs the operator, and waits until it is ready.
 func (p process) start(ctx context.Context, w *world, namespace string, _ shape) (func() usage, error) {
 	if err := w.define(ctx, p.definitions); err != nil {
+		return nil, err
+	}
+	if err := w.applyRuntime(ctx); err != nil {
 		return nil, err
 	}
 	probes, err := freeAddress()
@@ -161,6 +165,7 @@ func (p process) start(ctx context.Context, w *world, namespace string, _ shape)
 		return nil, err
 	}
 	cmd := exec.CommandContext(ctx, p.binary, append(p.args, "--health-probe-bind-address="+probes, "--namespace="+namespace)...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+w.kubeconfig())
 	if os.Getenv("BENCH_LOG") != "" {
 		cmd.Stderr = os.Stderr

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -17,27 +19,58 @@ import (
 	"github.com/trainyard/trainyard/api/crds"
 )
 
-// define makes the API server serve the definitions of these files, or ours: what a definition validates is part of what each write
-// costs, and a peer must not pay for ours.
+// define makes the API server serve the definitions of these files, and ours of every other kind: what a definition validates is part of
+// what each write costs, and a peer must not pay for ours.
 func (w *world) define(ctx context.Context, files []string) error {
-	resource := schema.GroupResource{Group: "kubeflow.org", Resource: "pytorchjobs"}
-	text, err := fs.ReadFile(crds.Files, crds.File(resource))
-	if len(files) > 0 {
-		text, err = os.ReadFile(files[0])
+	want := map[string]*unstructured.Unstructured{}
+	for _, resource := range crds.Resources() {
+		text, err := fs.ReadFile(crds.Files, crds.File(resource))
+		if err != nil {
+			return err
+		}
+		if err := addDefinition(want, text); err != nil {
+			return err
+		}
 	}
-	if err != nil {
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		if err := addDefinition(want, text); err != nil {
+			return err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		if err := w.replaceDefinition(ctx, want[name]); err != nil {
+			return fmt.Errorf("defining %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func addDefinition(to map[string]*unstructured.Unstructured, text []byte) error {
+	var definition unstructured.Unstructured
+	if err := yaml.Unmarshal(text, &definition.Object); err != nil {
 		return err
 	}
-	var want, now unstructured.Unstructured
-	if err := yaml.Unmarshal(text, &want.Object); err != nil {
-		return err
-	}
+	to[definition.GetName()] = &definition
+	return nil
+}
+
+// replaceDefinition changes a definition, and waits until the API server serves it.
+func (w *world) replaceDefinition(ctx context.Context, want *unstructured.Unstructured) error {
+	var now unstructured.Unstructured
 	now.SetGroupVersionKind(want.GroupVersionKind())
-	if err := w.client.Get(ctx, client.ObjectKey{Name: resource.String()}, &now); err != nil {
+	if err := w.client.Get(ctx, client.ObjectKeyFromObject(want), &now); err != nil {
 		return err
 	}
 	generation := now.GetGeneration()
-	before, err := w.openAPI()
+	group, _, err := unstructured.NestedString(want.Object, "spec", "group")
+	if err != nil {
+		return err
+	}
+	before, err := w.openAPI(group)
 	if err != nil {
 		return err
 	}
@@ -46,25 +79,29 @@ func (w *world) define(ctx context.Context, files []string) error {
 		return err
 	}
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
-		if after, err := w.openAPI(); err != nil || after != before {
+		if after, err := w.openAPI(group); err != nil || !slices.Equal(after, before) {
 			return err
 		}
 	}
-	return errors.New("the API server does not serve the new definition of PyTorchJob")
+	return errors.New("the API server does not serve it")
 }
 
-// openAPI is an address that changes with the definitions of our group.
-func (w *world) openAPI() (string, error) {
+// openAPI are addresses that change with the definitions of a group.
+func (w *world) openAPI(group string) ([]string, error) {
 	c, err := discovery.NewDiscoveryClientForConfig(w.config(driver))
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	paths, err := c.OpenAPIV3().Paths()
 	if err != nil {
-		return "", fmt.Errorf("reading what the API server serves: %w", err)
+		return nil, fmt.Errorf("reading what the API server serves: %w", err)
 	}
-	if paths["apis/kubeflow.org/v1"] == nil {
-		return "", errors.New("the API server does not serve kubeflow.org/v1")
+	var all []string
+	for path, version := range paths {
+		if strings.HasPrefix(path, "apis/"+group+"/") {
+			all = append(all, version.ServerRelativeURL())
+		}
 	}
-	return paths["apis/kubeflow.org/v1"].ServerRelativeURL(), nil
+	slices.Sort(all)
+	return all, nil
 }

@@ -5,7 +5,9 @@
 //
 //   - limit creates the object set of our jobs itself, with 16 requests in flight, and decides nothing;
 //   - ours is trainyard-operator as it is shipped, in a process of its own;
-//   - Training Operator 1.9.4 is Kubeflow's, as it is shipped and with 1000 requests a second and 10 threads, with its own definitions.
+//   - Training Operator 1.9.4 is Kubeflow's, as it is shipped and with 1000 requests a second and 10 threads, with its own definitions;
+//   - Trainer 2.3.0 is its successor, with JobSet 0.12.0 and Kubernetes' Job controller, in the same two ways; it has TrainJobs, and so have
+//     ours beside it.
 //
 // It prints a table of medians with their spread. `make bench` runs it; docs/performance.md explains the columns.
 package main
@@ -25,7 +27,7 @@ import (
 // options are the flags.
 type options struct {
 	shapes, bin, only   string
-	profile             string
+	profile, picture    string
 	rounds, timed, past int
 }
 
@@ -37,6 +39,7 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "contenders whose names begin so, separated by commas; all of them if empty")
 	flag.IntVar(&o.timed, "timers", 500, "how many jobs of ours have a timer that is due at the same time; 0 for no such wave")
 	flag.IntVar(&o.past, "past", 4500, "how many finished jobs there are when our operator starts again, beside 500 that run; 0 for no restart")
+	flag.StringVar(&o.picture, "svg", "", "a file for a picture of the table")
 	flag.StringVar(&o.profile, "cpuprofile", "", "a file for the CPU profile of the API server, with etcd, driver and kubelets")
 	flag.Parse()
 	log.SetLogger(logr.Discard())
@@ -64,12 +67,19 @@ func run(ctx context.Context, o options) error {
 		defer end()
 	}
 	if o.shapes != "" {
-		if err := w.compare(ctx, competing, strings.Split(o.shapes, ","), o.rounds); err != nil {
+		all, err := w.compare(ctx, competing, strings.Split(o.shapes, ","), o.rounds)
+		if err != nil {
 			return err
+		}
+		fmt.Print(all.table(), all.growth())
+		if o.picture != "" {
+			if err := os.WriteFile(o.picture, []byte(all.picture()), 0o644); err != nil {
+				return err
+			}
 		}
 	}
 	if o.timed > 0 {
-		if err := w.timers(ctx, ownOperator(o.bin), shape{o.timed, 2}); err != nil {
+		if err := w.timers(ctx, ownOperator(o.bin), shape{jobs: o.timed, pods: 2}); err != nil {
 			return err
 		}
 	}
@@ -89,12 +99,12 @@ func profile(file string) (end func(), err error) {
 }
 
 // compare lets the contenders run the shapes in turn.
-func (w *world) compare(ctx context.Context, competing []contender, shapes []string, rounds int) error {
-	all := results{}
+func (w *world) compare(ctx context.Context, competing []contender, shapes []string, rounds int) (*results, error) {
+	all := &results{}
 	for n, text := range shapes {
 		s, err := parseShape(text)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for round := range rounds {
 			for _, c := range competing {
@@ -104,14 +114,13 @@ func (w *world) compare(ctx context.Context, competing []contender, shapes []str
 				fmt.Fprintf(os.Stderr, "%s, round %d of %d: %s\n", s, round+1, rounds, c.name())
 				m, err := w.measure(ctx, c, s, round)
 				if err != nil {
-					return fmt.Errorf("%s with %s: %w", c.name(), s, err)
+					return nil, fmt.Errorf("%s with %s: %w", c.name(), s, err)
 				}
-				all.add(s, c.name(), m)
+				all.add(s, c, m)
 			}
 		}
 	}
-	fmt.Print(all.table())
-	return nil
+	return all, nil
 }
 
 // timers prints how late our timers are when many are due at the same time.

@@ -17,7 +17,7 @@ func contenders(ctx context.Context, bin, only string) ([]contender, error) {
 		return nil, err
 	}
 	shipped := process{
-		label: "Training Operator as shipped", userAgent: "trainingoperator", binary: filepath.Join(bin, "trainingoperator"), slow: true,
+		label: "Training Operator as shipped", userAgent: "trainingoperator", binary: filepath.Join(bin, "trainingoperator"), jobs: pytorchJobs, slow: true,
 		definitions: []string{filepath.Join(dir, "manifests/base/crds/kubeflow.org_pytorchjobs.yaml")},
 	}
 	tuned := shipped
@@ -26,11 +26,19 @@ func contenders(ctx context.Context, bin, only string) ([]contender, error) {
 	asked := func(c contender) bool {
 		return slices.ContainsFunc(strings.Split(only, ","), func(start string) bool { return strings.HasPrefix(c.name(), start) })
 	}
-	return slices.DeleteFunc([]contender{limit{}, ours, tuned, shipped}, func(c contender) bool { return !asked(c) }), nil
+	theirs, err := trainers(ctx, bin)
+	if err != nil {
+		return nil, err
+	}
+	// Trainer does not replace a pod that failed unless a runtime says so: what restarts cost is compared by PyTorchJobs.
+	ourTrainJobs := ours
+	ourTrainJobs.label, ourTrainJobs.jobs, ourTrainJobs.fails = "our TrainJobs", trainJobs, true
+	all := append([]contender{limit{}, ours, tuned, shipped, ourTrainJobs}, theirs...)
+	return slices.DeleteFunc(all, func(c contender) bool { return !asked(c) }), nil
 }
 
 func ownOperator(bin string) process {
-	return process{label: "ours", userAgent: "trainyard-operator", binary: filepath.Join(bin, "trainyard-operator"), args: []string{"--metrics-bind-address=0"}}
+	return process{label: "ours", userAgent: "trainyard-operator", binary: filepath.Join(bin, "trainyard-operator"), jobs: pytorchJobs, args: []string{"--metrics-bind-address=0"}}
 }
 
 // moduleDir is where the files of a module are that the module in a folder requires.

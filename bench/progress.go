@@ -13,8 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
 )
 
 // moment is when something has happened to all.
@@ -60,6 +58,7 @@ func (m *moment) after(began time.Time) (time.Duration, error) {
 type progress struct {
 	allPods, allRunning, allSucceeded *moment
 	s                                 shape
+	jobs                              workload
 	mu                                sync.Mutex
 	created                           map[string]time.Time
 	sinceCreated                      map[string]time.Duration
@@ -67,43 +66,45 @@ type progress struct {
 	whole                             *wholeness
 }
 
-func (w *world) followProgress(ctx context.Context, namespace string, s shape) (*progress, error) {
+func (w *world) followProgress(ctx context.Context, namespace string, s shape, jobs workload) (*progress, error) {
 	p := &progress{
-		allPods: newMoment(s.jobs * s.pods), allRunning: newMoment(s.jobs), allSucceeded: newMoment(s.jobs), s: s,
+		allPods: newMoment(s.total()), allRunning: newMoment(s.jobs), allSucceeded: newMoment(s.jobs), s: s, jobs: jobs,
 		created: map[string]time.Time{}, sinceCreated: map[string]time.Duration{}, live: map[string]map[types.UID]bool{},
 	}
 	err := follow(ctx, w.client, &corev1.PodList{}, namespace, func(e watch.EventType, obj client.Object) { p.seePod(e, obj.(*corev1.Pod)) })
 	if err != nil {
 		return nil, err
 	}
-	return p, follow(ctx, w.client, &kubeflowv1.PyTorchJobList{}, namespace, func(_ watch.EventType, obj client.Object) { p.seeJob(obj.(*kubeflowv1.PyTorchJob)) })
+	return p, follow(ctx, w.client, jobs.list(), namespace, func(_ watch.EventType, obj client.Object) { p.seeJob(obj) })
 }
 
-func (p *progress) seeJob(j *kubeflowv1.PyTorchJob) {
+func (p *progress) seeJob(j client.Object) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.created[j.Name].IsZero() {
-		p.created[j.Name] = time.Now()
+	if p.created[j.GetName()].IsZero() {
+		p.created[j.GetName()] = time.Now()
 	}
-	for _, c := range j.Status.Conditions {
-		switch {
-		case c.Status != corev1.ConditionTrue:
-		case c.Type == kubeflowv1.JobRunning:
-			if _, known := p.sinceCreated[j.Name]; !known {
-				p.sinceCreated[j.Name] = time.Since(p.created[j.Name])
-			}
-			p.allRunning.see(j.Name)
-		case c.Type == kubeflowv1.JobSucceeded:
-			p.allSucceeded.see(j.Name)
-		}
+	if p.jobs.running != nil && p.jobs.running(j) {
+		p.seeRunning(j.GetName())
 	}
+	if p.jobs.succeeded(j) {
+		p.allSucceeded.see(j.GetName())
+	}
+}
+
+// seeRunning notes that a job runs.
+func (p *progress) seeRunning(job string) {
+	if _, known := p.sinceCreated[job]; !known {
+		p.sinceCreated[job] = time.Since(p.created[job])
+	}
+	p.allRunning.see(job)
 }
 
 func (p *progress) seePod(e watch.EventType, pod *corev1.Pod) {
 	p.allPods.see(pod.Name)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	job := metav1.GetControllerOf(pod).Name
+	job := jobOf(pod)
 	if p.live[job] == nil {
 		p.live[job] = map[types.UID]bool{}
 	}
@@ -112,8 +113,11 @@ func (p *progress) seePod(e watch.EventType, pod *corev1.Pod) {
 	} else {
 		delete(p.live[job], pod.UID)
 	}
+	if p.jobs.running == nil && len(p.live[job]) == p.s.sizeOf(job) {
+		p.seeRunning(job)
+	}
 	if p.whole != nil {
-		p.whole.see(job, len(p.live[job]), p.s.pods)
+		p.whole.see(job, len(p.live[job]), p.s.sizeOf(job))
 	}
 }
 

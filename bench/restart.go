@@ -65,7 +65,7 @@ func (w *world) measureRestart(ctx context.Context, p process, finished, running
 
 // runJobs lets an operator start jobs of two pods, and ends it when they run.
 func (w *world) runJobs(ctx context.Context, p process, namespace string, jobs int) error {
-	s := shape{jobs, 2}
+	s := shape{jobs: jobs, pods: 2}
 	watching, end := context.WithCancel(ctx)
 	defer end()
 	stop, err := p.start(ctx, w, namespace, s)
@@ -73,7 +73,7 @@ func (w *world) runJobs(ctx context.Context, p process, namespace string, jobs i
 		return err
 	}
 	defer stop()
-	progress, err := w.followProgress(watching, namespace, s)
+	progress, err := w.followProgress(watching, namespace, s, pytorchJobs)
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (w *world) runJobs(ctx context.Context, p process, namespace string, jobs i
 
 // createFinished creates a job that has succeeded.
 func (w *world) createFinished(ctx context.Context, namespace string, n int) error {
-	j := shape{1, 2}.job(namespace, n)
+	j := shape{jobs: 1, pods: 2}.job(namespace, n)
 	j.Name = fmt.Sprintf("finished-%d", n)
 	if err := w.client.Create(ctx, j); err != nil {
 		return err

@@ -11,18 +11,18 @@ type results struct{ rows []row }
 
 type row struct {
 	shape     shape
-	contender string
+	contender contender
 	all       []measurement
 }
 
-func (r *results) add(s shape, contender string, m measurement) {
+func (r *results) add(s shape, c contender, m measurement) {
 	for i := range r.rows {
-		if r.rows[i].shape == s && r.rows[i].contender == contender {
+		if r.rows[i].shape == s && r.rows[i].contender.name() == c.name() {
 			r.rows[i].all = append(r.rows[i].all, m)
 			return
 		}
 	}
-	r.rows = append(r.rows, row{s, contender, []measurement{m}})
+	r.rows = append(r.rows, row{s, c, []measurement{m}})
 }
 
 // columns are those of the table: each a heading, and what stands below it.
@@ -35,6 +35,9 @@ var columns = []struct {
 	}},
 	{"all Running, s", func(_ *results, row row) string { return spread(row.numbers(running)) }},
 	{"× limit", func(r *results, row row) string {
+		if row.contender.workload().running == nil {
+			return "" // the limit has no TrainJobs
+		}
 		return fmt.Sprintf("%.2f", median(row.numbers(running))/r.limit(row.shape))
 	}},
 	{"created → Running, p50 / p99, s", func(_ *results, row row) string {
@@ -73,7 +76,7 @@ func (r *results) table() string {
 	}
 	out.WriteString("\n|" + strings.Repeat(" --- |", len(columns)+2) + "\n")
 	for _, row := range r.rows {
-		fmt.Fprintf(&out, "| %s | %s |", row.shape, row.contender)
+		fmt.Fprintf(&out, "| %s | %s |", row.shape, row.contender.name())
 		for _, c := range columns {
 			out.WriteString(" " + c.cell(r, row) + " |")
 		}
@@ -82,7 +85,7 @@ func (r *results) table() string {
 	out.WriteString("\nRequests a job:\n\n")
 	for _, row := range r.rows {
 		last := row.all[len(row.all)-1]
-		fmt.Fprintf(&out, "- %s, %s: %s\n", row.shape, row.contender, last.starting.and(last.ending).each(row.shape.jobs))
+		fmt.Fprintf(&out, "- %s, %s: %s\n", row.shape, row.contender.name(), last.starting.and(last.ending).each(row.shape.jobs))
 		if len(last.recovering) > 0 {
 			fmt.Fprintf(&out, "  - of a failure: %s\n", last.recovering.each(row.shape.jobs))
 		}
@@ -93,7 +96,7 @@ func (r *results) table() string {
 // limit is the median of the limit's time until all jobs of a shape ran.
 func (r *results) limit(s shape) float64 {
 	for _, row := range r.rows {
-		if row.shape == s && row.contender == (limit{}).name() {
+		if row.shape == s && row.contender.name() == (limit{}).name() {
 			return median(row.numbers(running))
 		}
 	}

@@ -70,7 +70,7 @@ func (w *world) measureTimer(ctx context.Context, c contender, s shape, t timer)
 		return nil, err
 	}
 	defer stop()
-	p, err := w.followProgress(watching, namespace, s)
+	p, err := w.followProgress(watching, namespace, s, pytorchJobs)
 	if err != nil {
 		return nil, err
 	}

@@ -10,15 +10,18 @@ import (
 	"syscall"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
+	trainerv1 "github.com/trainyard/trainyard/api/trainer/v1alpha1"
 	"github.com/trainyard/trainyard/internal/cluster"
 	"github.com/trainyard/trainyard/internal/controller"
 	"github.com/trainyard/trainyard/internal/definition"
@@ -97,6 +100,8 @@ type contender interface {
 	name() string
 	// agent is the user agent of its requests.
 	agent() string
+	// workload is the kind of its jobs.
+	workload() workload
 	// isSlow says that it runs only the first shape, and once.
 	isSlow() bool
 	// recovers says that it replaces pods that failed.
@@ -125,7 +130,7 @@ type measurement struct {
 
 // measure lets a contender run the jobs of a shape in a namespace of its own: they start, a Worker of each fails, they succeed.
 func (w *world) measure(ctx context.Context, c contender, s shape, round int) (m measurement, err error) {
-	namespace := strings.ToLower(strings.ReplaceAll(fmt.Sprintf("%s-%d-%d-%d", c.name(), s.jobs, s.pods, round), " ", "-"))
+	namespace := strings.ToLower(strings.ReplaceAll(fmt.Sprintf("%s-%d-%d-%d", c.name(), s.jobs, s.total(), round), " ", "-"))
 	if err := w.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
 		return m, err
 	}
@@ -136,7 +141,7 @@ func (w *world) measure(ctx context.Context, c contender, s shape, round int) (m
 		return m, err
 	}
 	defer func() { m.usage = stop() }()
-	p, err := w.followProgress(watching, namespace, s)
+	p, err := w.followProgress(watching, namespace, s, c.workload())
 	if err != nil {
 		return m, err
 	}
@@ -146,7 +151,7 @@ func (w *world) measure(ctx context.Context, c contender, s shape, round int) (m
 	}
 	asked := func() requests { return w.settledRequests(c.agent(), namespace) }
 	began, cpu := time.Now(), ownCPU()
-	if err := inParallel(s.jobs, func(n int) error { return w.client.Create(ctx, s.job(namespace, n)) }); err != nil {
+	if err := inParallel(s.jobs, func(n int) error { return w.client.Create(ctx, c.workload().job(s, namespace, n)) }); err != nil {
 		return m, err
 	}
 	if m.pods, err = p.allPods.after(began); err != nil {
@@ -182,7 +187,10 @@ func ownCPU() time.Duration {
 
 // clear removes what a run left behind.
 func (w *world) clear(ctx context.Context, namespace string) error {
-	for _, obj := range []client.Object{&kubeflowv1.PyTorchJob{}, &corev1.Pod{}, &corev1.Service{}} {
+	jobSet := &unstructured.Unstructured{}
+	jobSet.SetAPIVersion("jobset.x-k8s.io/v1alpha2")
+	jobSet.SetKind("JobSet")
+	for _, obj := range []client.Object{&kubeflowv1.PyTorchJob{}, &trainerv1.TrainJob{}, jobSet, &batchv1.Job{}, &corev1.Pod{}, &corev1.Service{}} {
 		if err := w.client.DeleteAllOf(ctx, obj, client.InNamespace(namespace), client.GracePeriodSeconds(0)); err != nil && !meta.IsNoMatchError(err) {
 			return err
 		}
