@@ -48,7 +48,7 @@ prove: setup
 	for target in flyte:FuzzDecodeTask flyte:FuzzParseCustom flyte:FuzzParseNNodes internal/kinds:FuzzRead internal/document:FuzzParse \
 		internal/simulation:FuzzParseScript internal/manifest:FuzzIndexes internal/scalar:FuzzParse; do \
 		$(GO) test -vet=off -run '^$$' -fuzz "$${target#*:}\$$" -fuzztime 30s "./$${target%:*}" || exit 1; done
-	TRAINYARD_PROVE=1 $(GO) test -vet=off -tags prove -run 'TestATrainingSurvivesWhatNodesDo$$|TestTrainingOperatorTakesRunningJobsBack$$' \
+	TRAINYARD_PROVE=1 $(GO) test -vet=off -tags prove -run 'TestATrainingSurvivesWhatNodesDo$$|TestTrainingOperatorTakesRunningJobsBack$$|TestALostNodeCostsThreeMinutes$$' \
 		-count 1 -timeout 30m ./internal/controller
 	$(GO) test -vet=off -tags prove -run 'TestTheChartOnACluster$$' -count 1 -timeout 20m ./cmd/trainyard-operator
 	$(GO) test -vet=off -run 'TestTwoGangsThatFitOneAtATime$$' -timeout 30m ./internal/controller -gangs 50

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	controllerconfig "sigs.k8s.io/controller-runtime/pkg/config"
@@ -57,19 +58,22 @@ func main() {
 	var o options
 	o.register(flag.CommandLine) // controller-runtime adds --kubeconfig
 	flag.Parse()
-	err := run(o)
+	logger := logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, nil))
+	ctrl.SetLogger(logger)
+	klog.SetLogger(logger) // the client's lines
+	ctx := ctrl.SetupSignalHandler()
+	err := run(ctx, o)
 	if err != nil && temporary(err) {
-		fmt.Fprintln(os.Stderr, err)
-		err = startAgain()
+		logger.Error(err, "the operator starts again")
+		err = startAgain(ctx)
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
+		logger.Error(err, "the operator ends")
 		os.Exit(1)
 	}
 }
 
-func run(o options) error {
-	ctrl.SetLogger(logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, nil)))
+func run(ctx context.Context, o options) error {
 	config, err := ctrl.GetConfig()
 	if err != nil {
 		return fmt.Errorf("finding the cluster: %w", err)
@@ -96,7 +100,7 @@ func run(o options) error {
 		return fmt.Errorf("starting the operator: %w", err)
 	}
 	setup := controller.Options{
-		Workers: o.workers, Metrics: metrics.Registry, Namespace: o.namespace, GangScheduler: o.gangScheduler, ClusterDomain: clusterDomain(o), Agent: agent(context.Background(), config, o),
+		Workers: o.workers, Metrics: metrics.Registry, Namespace: o.namespace, GangScheduler: o.gangScheduler, ClusterDomain: clusterDomain(o), Agent: agent(ctx, config, o),
 		TraceContext: o.traceContext,
 	}
 	if err := controller.Setup(mgr, setup); err != nil {
@@ -108,7 +112,7 @@ func run(o options) error {
 	if err := mgr.AddReadyzCheck("readyz", newReadiness(mgr, o).check); err != nil {
 		return err
 	}
-	return mgr.Start(ctrl.SetupSignalHandler())
+	return mgr.Start(ctx)
 }
 
 // limit sets the rate of requests. Without one only the API server's priority and fairness limits them.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -25,8 +26,12 @@ func temporary(err error) bool {
 
 // startAgain replaces this process by a new one. An exit would do, too, but a kubelet restarts a container that exits again and
 // again only after minutes, and the operator must act soon after an outage.
-func startAgain() error {
-	time.Sleep(restartWait)
+func startAgain(ctx context.Context) error {
+	select {
+	case <-ctx.Done(): // it is to stop
+		return nil
+	case <-time.After(restartWait):
+	}
 	executable, err := os.Executable()
 	if err == nil {
 		err = syscall.Exec(executable, os.Args, os.Environ())

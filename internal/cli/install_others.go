@@ -17,6 +17,7 @@ import (
 var otherOperators = []struct{ operator, deployment, image string }{
 	{"Training Operator", "training-operator", "kubeflow/training-operator"},
 	{"Kubeflow Trainer", "kubeflow-trainer-controller-manager", "kubeflow/trainer/trainer-controller-manager"},
+	{"mpi-operator", "mpi-operator", "mpioperator/mpi-operator"},
 }
 
 // refuseOtherOperators returns an error if another operator runs the kinds that we are about to install. One that is scaled to 0 does not

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/trainyard/trainyard/internal/job"
 	"github.com/trainyard/trainyard/internal/manifest"
@@ -27,7 +28,7 @@ func (p *pass) act(ctx context.Context, d job.Decision) (refused bool, err error
 	}
 	err = inBatches(len(d.DeletePods), func(i int) error { return p.deletePod(ctx, d.DeletePods[i]) })
 	err = errors.Join(err, inBatches(len(d.DeleteChildren), func(i int) error {
-		return p.deleteAtOnce(ctx, d.DeleteChildren[i].Object)
+		return p.deleteChild(ctx, d.DeleteChildren[i])
 	}))
 	if err != nil {
 		return false, err
@@ -178,32 +179,38 @@ func (p *pass) rejected(err error) (bool, error) {
 // deletePod deletes a pod by its UID, without reading it first.
 func (p *pass) deletePod(ctx context.Context, d job.Deletion) error {
 	key := d.Pod.UID
-	if d.Force {
+	var options []client.DeleteOption
+	switch {
+	case d.Force:
 		key += " by force"
+		options = append(options, client.GracePeriodSeconds(0))
+	case d.Unchanged:
+		options = append(options, client.Preconditions{UID: &d.Pod.UID, ResourceVersion: &d.Pod.ResourceVersion})
 	}
 	if !p.mayDelete(key, p.at) {
 		return nil
 	}
-	if !d.Force {
-		var options []client.DeleteOption
-		if d.Unchanged {
-			options = append(options, client.Preconditions{UID: &d.Pod.UID, ResourceVersion: &d.Pod.ResourceVersion})
-		}
-		_, err := p.delete(ctx, d.Pod, options...)
-		return err
+	deleted, err := p.delete(ctx, d.Pod, options...)
+	if err != nil {
+		p.notDeleted(key)
 	}
-	deleted, err := p.delete(ctx, d.Pod, client.GracePeriodSeconds(0))
 	if deleted {
+		logDeletion(ctx, d)
+	}
+	if deleted && d.Force {
 		p.recordForced(ctx, d)
 	}
 	return err
 }
 
-// deleteAtOnce removes a child that has no grace period, and remembers that for a cache that still shows it.
-func (p *pass) deleteAtOnce(ctx context.Context, obj client.Object) error {
-	_, err := p.delete(ctx, obj)
+// deleteChild removes a child that has no grace period, and remembers that for a cache that still shows it.
+func (p *pass) deleteChild(ctx context.Context, child job.Child) error {
+	deleted, err := p.delete(ctx, child.Object)
 	if err == nil {
-		p.mayDelete(obj.GetUID(), p.at)
+		p.mayDelete(child.GetUID(), p.at)
+	}
+	if deleted {
+		ctrllog.FromContext(ctx).Info("deleted child", "kind", child.Kind, "child", child.GetName())
 	}
 	return err
 }
@@ -232,6 +239,7 @@ func (p *pass) deleteJob(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("deleting %s: %w", p.obj.GetName(), err)
 	}
+	ctrllog.FromContext(ctx).Info("deleted job", "why", "its ttlSecondsAfterFinished has passed")
 	p.metrics.Record(p.manifest.Job.Namespace, p.kind.Framework(), job.Metric{Name: job.JobsDeleted})
 	return nil
 }

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
 	"github.com/trainyard/trainyard/internal/events"
@@ -55,6 +59,28 @@ func TestBatchesDouble(t *testing.T) {
 			}
 		})
 	}
+}
+
+// However many there are, the API server gets no more than maxInFlight at the same time.
+func TestBatchesHaveALimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		now, most := 0, 0
+		err := inBatches(1000, func(int) error {
+			mu.Lock()
+			now++
+			most = max(most, now)
+			mu.Unlock()
+			time.Sleep(time.Second)
+			mu.Lock()
+			defer mu.Unlock()
+			now--
+			return nil
+		})
+		if most != maxInFlight || err != nil {
+			t.Errorf("%d at the same time, want %d; error %v", most, maxInFlight, err)
+		}
+	})
 }
 
 // scaling is a client with which only a scale can be written.
@@ -161,6 +187,140 @@ func (d *deleting) Delete(_ context.Context, _ client.Object, options ...client.
 	return d.answer
 }
 
+// deletingPass is a pass with an API server to delete from, and the numbers it counts.
+func deletingPass(t *testing.T, api *deleting) (*pass, *prometheus.Registry) {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	numbers, err := metrics.New(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &pass{
+		Reconciler: &Reconciler{kind: kinds.All[0], client: api, metrics: numbers, recorder: events.NewRecorder(api), now: func() time.Time { return time.Unix(100, 0) }},
+		memory:     &memory{deleted: map[types.UID]time.Time{}},
+		obj:        &kubeflowv1.PyTorchJob{}, manifest: &manifest.Manifest{Job: job.Job{Kind: "PyTorchJob", Name: "demo"}}, at: time.Unix(100, 0),
+	}, registry
+}
+
+// A deletion that the API server answered with an error is requested again by the next pass.
+func TestAFailedDeletionIsRequestedAgain(t *testing.T) {
+	api := &deleting{answer: apierrors.NewInternalError(errors.New("etcd"))}
+	p, _ := deletingPass(t, api)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "demo-worker-0", UID: "u1"}}
+	for _, force := range []bool{false, true} {
+		if p.deletePod(t.Context(), job.Deletion{Pod: pod, Force: force}) == nil {
+			t.Error("the error is lost")
+		}
+		api.answer, api.asked = nil, client.DeleteOptions{}
+		if err := p.deletePod(t.Context(), job.Deletion{Pod: pod, Force: force}); err != nil || api.asked.Preconditions == nil {
+			t.Errorf("force %v: requested again %v, error %v", force, api.asked.Preconditions != nil, err)
+		}
+		api.answer = apierrors.NewInternalError(errors.New("etcd"))
+	}
+}
+
+// A job whose TTL has passed is counted by the pass that deleted it.
+func TestADeletedJobIsCountedOnce(t *testing.T) {
+	jobs := schema.GroupResource{Resource: "pytorchjobs"}
+	for _, row := range []struct {
+		sentence string
+		answer   error
+		want     float64
+	}{
+		{"we deleted it", nil, 1},
+		{"it is gone already", apierrors.NewNotFound(jobs, "demo"), 0},
+		{"another of its name is there", apierrors.NewConflict(jobs, "demo", errors.New("another UID")), 0},
+		{"nobody knows", apierrors.NewInternalError(errors.New("etcd")), 0},
+	} {
+		t.Run(row.sentence, func(t *testing.T) {
+			p, numbers := deletingPass(t, &deleting{answer: row.answer})
+			_ = p.deleteJob(t.Context())
+			if n := counted(t, numbers, "training_operator_jobs_deleted_total"); n != row.want {
+				t.Errorf("%v are counted, want %v", n, row.want)
+			}
+		})
+	}
+}
+
+// counted is the sum of a counter.
+func counted(t *testing.T, numbers *prometheus.Registry, name string) (n float64) {
+	t.Helper()
+	families, err := numbers.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			if family.GetName() == name {
+				n += m.GetCounter().GetValue()
+			}
+		}
+	}
+	return n
+}
+
+// The next pass is as far away as the clock says when this one ends, not when it began.
+func TestWhenTheNextPassIs(t *testing.T) {
+	p, _ := deletingPass(t, &deleting{})
+	began := p.at
+	p.now = func() time.Time { return began.Add(4 * time.Second) }
+	for _, row := range []struct {
+		sentence string
+		decision job.Decision
+		created  time.Time // of a child that the cache does not show
+		refused  bool
+		want     time.Duration
+	}{
+		{"nothing is due", job.Decision{}, time.Time{}, false, 0},
+		{"a timer", job.Decision{RequeueAt: began.Add(10 * time.Second)}, time.Time{}, false, 6 * time.Second},
+		{"a timer that passed meanwhile", job.Decision{RequeueAt: began.Add(time.Second)}, time.Time{}, false, time.Millisecond},
+		{"a child that the cache may never show", job.Decision{RequeueAt: began.Add(time.Hour)}, began, false, cacheLagLimit - 3*time.Second},
+		{"a deletion may be lost", job.Decision{DeleteJob: true}, time.Time{}, false, deleteRetryWait + time.Second},
+		{"the rules should know of a rejection", job.Decision{RequeueAt: began.Add(time.Hour)}, time.Time{}, true, conflictWait},
+	} {
+		t.Run(row.sentence, func(t *testing.T) {
+			p.created = map[types.UID]createdChild{}
+			if !row.created.IsZero() {
+				p.created["u1"] = createdChild{at: row.created}
+			}
+			if wait := p.next(row.decision, 0, row.refused); wait != row.want {
+				t.Errorf("in %s, want %s", wait, row.want)
+			}
+		})
+	}
+}
+
+// Each event of a job, each deletion and each failure behind it is a line that can be searched.
+func TestWhatIsLogged(t *testing.T) {
+	var lines []string
+	ctx := ctrllog.IntoContext(t.Context(), funcr.NewJSON(func(line string) { lines = append(lines, line) }, funcr.Options{}))
+	p, numbers := deletingPass(t, &deleting{})
+	failure := &job.Failure{Replica: job.Replica{Role: "Worker"}, Pod: "demo-worker-0", Node: "n1", Class: job.Disruption, Reason: "Evicted"}
+	ctx = withCounts(ctx, job.Status{Attempt: 2, Retries: 1, Disruptions: 3})
+	p.log(ctx, job.Decision{Events: []job.Event{{Reason: "Restarting", Message: "is restarting", Failure: failure}}})
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "demo-worker-0", UID: "u1"}, Spec: corev1.PodSpec{NodeName: "n1"}}
+	for range 2 { // the second is not requested
+		if err := p.deletePod(ctx, job.Deletion{Pod: pod, Force: true, Why: "its node n1 is gone"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.deleteJob(ctx); err != nil {
+		t.Fatal(err)
+	}
+	const counts = `"attempt":2,"retries":1,"disruptions":3`
+	want := []string{
+		`{"logger":"","level":0,"msg":"job event",` + counts + `,"reason":"Restarting","message":"is restarting","replica":"Worker 0","pod":"demo-worker-0","node":"n1","class":"Disruption","cause":"Evicted"}`,
+		`{"logger":"","level":0,"msg":"deleted pod",` + counts + `,"pod":"demo-worker-0","node":"n1","force":true,"why":"its node n1 is gone"}`,
+		`{"logger":"","level":0,"msg":"deleted job",` + counts + `,"why":"its ttlSecondsAfterFinished has passed"}`,
+	}
+	if !slices.Equal(lines, want) {
+		t.Errorf("the lines are\n%s", strings.Join(lines, "\n"))
+	}
+	if n := counted(t, numbers, "trainyard_pods_force_deleted_total"); n != 1 {
+		t.Errorf("%v forced deletions are counted", n)
+	}
+}
+
 func TestHowPodsAreDeleted(t *testing.T) {
 	pods := schema.GroupResource{Resource: "pods"}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "demo-worker-0", UID: "u1", ResourceVersion: "7"}}
@@ -186,22 +346,14 @@ func TestHowPodsAreDeleted(t *testing.T) {
 			client.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}, 0, true},
 	} {
 		t.Run(row.sentence, func(t *testing.T) {
-			numbers, err := metrics.New(prometheus.NewRegistry())
-			if err != nil {
-				t.Fatal(err)
-			}
 			api := &deleting{answer: row.answer}
-			recorder := events.NewRecorder(api)
-			p := &pass{
-				Reconciler: &Reconciler{kind: kinds.All[0], client: api, metrics: numbers, recorder: recorder}, memory: &memory{deleted: map[types.UID]time.Time{}},
-				obj: &kubeflowv1.PyTorchJob{}, manifest: &manifest.Manifest{Job: job.Job{Kind: "PyTorchJob", Name: "demo"}}, at: time.Unix(100, 0),
-			}
+			p, _ := deletingPass(t, api)
 			if err := p.deletePod(t.Context(), row.deletion); (err != nil) != row.error {
 				t.Errorf("error %v", err)
 			}
 			stopped, cancel := context.WithCancel(t.Context())
 			cancel()
-			if err := recorder.Start(stopped); err != nil { // it stores what waits
+			if err := p.recorder.Start(stopped); err != nil { // it stores what waits
 				t.Fatal(err)
 			}
 			if !reflect.DeepEqual(api.asked, row.want) || api.events != row.events {

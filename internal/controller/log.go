@@ -11,9 +11,14 @@ import (
 	"github.com/trainyard/trainyard/internal/job"
 )
 
-// log writes a line for each event of a decision, and for each pod that it deletes: what happened to which job, and why.
+// withCounts lets each further line have the job's counts.
+func withCounts(ctx context.Context, s job.Status) context.Context {
+	return ctrllog.IntoContext(ctx, ctrllog.FromContext(ctx).WithValues("attempt", s.Attempt, "retries", s.Retries, "disruptions", s.Disruptions))
+}
+
+// log writes a line for each event of a decision: what happened to which job, and why.
 func (p *pass) log(ctx context.Context, d job.Decision) {
-	logger := ctrllog.FromContext(ctx).WithValues("attempt", d.Status.Attempt, "retries", d.Status.Retries, "disruptions", d.Status.Disruptions)
+	logger := ctrllog.FromContext(ctx)
 	for _, e := range d.Events {
 		fields := []any{"reason", e.Reason, "message", e.Message}
 		if f := e.Failure; f != nil {
@@ -21,12 +26,11 @@ func (p *pass) log(ctx context.Context, d job.Decision) {
 		}
 		logger.Info("job event", fields...)
 	}
-	for _, deletion := range d.DeletePods {
-		logger.Info("deleting pod", "pod", deletion.Pod.Name, "node", deletion.Pod.Spec.NodeName, "force", deletion.Force, "why", deletion.Why)
-	}
-	if d.DeleteJob {
-		logger.Info("deleting job", "why", "its ttlSecondsAfterFinished has passed")
-	}
+}
+
+// logDeletion writes a line for a pod that the API server has taken the deletion of.
+func logDeletion(ctx context.Context, d job.Deletion) {
+	ctrllog.FromContext(ctx).Info("deleted pod", "pod", d.Pod.Name, "node", d.Pod.Spec.NodeName, "force", d.Force, "why", d.Why)
 }
 
 // recordForced reports that a pod was force-deleted, without waiting for its kubelet: by a metric, and by an event of the job.

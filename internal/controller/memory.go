@@ -134,6 +134,13 @@ func (m *memory) mayDelete(uid types.UID, now time.Time) bool {
 	return true
 }
 
+// notDeleted forgets that the deletion of a child was requested: the API server answered with an error.
+func (m *memory) notDeleted(uid types.UID) {
+	m.Lock()
+	defer m.Unlock()
+	delete(m.deleted, uid)
+}
+
 // nextForgotten is when the next child that the cache does not show is no longer believed to exist; zero if there is none.
 func (m *memory) nextForgotten() time.Time {
 	m.Lock()

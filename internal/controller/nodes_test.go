@@ -119,9 +119,37 @@ func (j *leased) slowFaults() []fault {
 		{what: "disk limit exceeded", fail: func(string) {
 			j.Kubectl("exec", "demo-master-0", "--", "dd", "if=/dev/zero", "of=/scratch/fill", "bs=1M", "count=4")
 		}, charged: true},
-		{what: "not ready", fail: func(node string) { j.askNode(node, cluster.NodeBreak) }, mend: restore},
+		{what: "not ready", fail: func(node string) { j.askNode(node, cluster.NodeBreak) }, mend: func(node string) {
+			j.outlastsForce("demo-master-0")
+			restore(node)
+		}},
 		{what: "frozen", fail: func(node string) { j.askNode(node, cluster.NodeFreeze) }, mend: restore},
 		{what: "killed", fail: func(node string) { j.askNode(node, cluster.NodeKill) }},
+	}
+}
+
+// outlastsForce sees that a pod whose kubelet reports stays for as long as a silent node's pod would, and longer: its processes may
+// live.
+func (j *leased) outlastsForce(pod string) {
+	j.Helper()
+	uid := j.Get(pod).UID
+	j.Eventually(pod+" is terminating on its node for longer than its grace period", func() error {
+		obj, err := j.get()
+		if err != nil {
+			return err
+		}
+		if s := obj.(*kubeflowv1.PyTorchJob).Status; !strings.Contains(s.Message, "for longer than its grace period") {
+			return fmt.Errorf("the message is %q", s.Message)
+		}
+		return nil
+	})
+	if now := j.Get(pod); now.UID != uid || now.DeletionTimestamp == nil {
+		j.Errorf("%s was removed, or replaced, while its kubelet reported", pod)
+	}
+	for _, event := range j.events() {
+		if strings.Contains(event, "ForceDeleted") {
+			j.Errorf("its kubelet reported, and yet: %s", event)
+		}
 	}
 }
 

@@ -98,6 +98,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if !recorded {
 		return reconcile.Result{RequeueAfter: conflictWait}, nil
 	}
+	ctx = withCounts(ctx, decision.Status)
 	r.recorder.Record(ctx, events.Of(p.subject(), decision)...)
 	p.count(observed, decision)
 	p.log(ctx, decision)

@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -118,7 +119,8 @@ func TestAnEventIsTriedAgainWhereThatHelps(t *testing.T) {
 	wait := retries
 	retries.Duration = time.Millisecond
 	defer func() { retries = wait }()
-	server := &apiServer{answers: []error{apierrors.NewInternalError(context.DeadlineExceeded)}, stored: make(chan *corev1.Event, 1)}
+	outage := slices.Repeat([]error{apierrors.NewInternalError(context.DeadlineExceeded)}, 7) // which are two minutes
+	server := &apiServer{answers: outage, stored: make(chan *corev1.Event, 1)}
 	NewRecorder(server).store(t.Context(), demo.New(corev1.EventTypeNormal, "A", "", ""))
 	if e := <-server.stored; e.Reason != "A" {
 		t.Errorf("stored is %v", e)

@@ -30,7 +30,8 @@ const (
 )
 
 // retries is how an event is tried again that the API server could not store: for about two minutes.
-var retries = wait.Backoff{Duration: time.Second, Factor: 2, Cap: 15 * time.Second, Steps: 12}
+// A Cap would end the tries when it is reached.
+var retries = wait.Backoff{Duration: time.Second, Factor: 2, Steps: 8}
 
 // Recorder stores events in the background. It uses the core API: the newer one refuses the fields that old clients read. The
 // recorders of client-go write the fields of one generation only.
@@ -50,7 +51,7 @@ func (r *Recorder) Record(ctx context.Context, events ...*corev1.Event) {
 		select {
 		case r.queue <- e:
 		default:
-			ctrllog.FromContext(ctx).Info("an event is lost: too many wait", "reason", e.Reason, "message", e.Message)
+			logLost(ctx, e, "too many wait")
 		}
 	}
 }
@@ -103,6 +104,10 @@ func (r *Recorder) store(ctx context.Context, e *corev1.Event) {
 		return false, nil
 	})
 	if err != nil && last != nil && ctx.Err() == nil {
-		ctrllog.FromContext(ctx).Info("an event is lost", "reason", e.Reason, "message", e.Message, "why", last.Error())
+		logLost(ctx, e, last.Error())
 	}
+}
+
+func logLost(ctx context.Context, e *corev1.Event, why string) {
+	ctrllog.FromContext(ctx).Info("an event is lost", "namespace", e.InvolvedObject.Namespace, "name", e.InvolvedObject.Name, "reason", e.Reason, "message", e.Message, "why", why)
 }

@@ -125,6 +125,6 @@ func (p *pass) acceptAvoided() {
 	p.emit(true, "NodesAccepted", fmt.Sprintf("accepts the nodes again that it avoids: %s (pod %s) has found no other node for %s",
 		waiting[0].Replica, waiting[0].pod.Name, otherNodesWait))
 	for _, r := range waiting {
-		p.DeletePods = append(p.DeletePods, Deletion{Pod: r.pod, Unchanged: true, Why: "it found no node but those that the job avoids"})
+		p.delete(Deletion{Pod: r.pod, Unchanged: true, Why: "it found no node but those that the job avoids"})
 	}
 }

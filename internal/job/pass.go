@@ -21,6 +21,8 @@ type pass struct {
 	foreign map[string]bool
 	// incidents are failures that are not charged yet; refusals are pods that were refused and are not replaced yet.
 	incidents, refusals []incident
+	// leaving are the pods of DeletePods.
+	leaving map[*corev1.Pod]bool
 	// waits is what the job waits for.
 	waits string
 }
@@ -37,7 +39,7 @@ type replica struct {
 // newPass sorts the facts. If a pod belongs to a later attempt than the status has, we recorded that attempt and the status
 // was lost: it catches up.
 func newPass(o Observed) *pass {
-	p := &pass{Observed: o, Decision: Decision{Status: o.Status.clone()}, foreign: map[string]bool{}}
+	p := &pass{Observed: o, Decision: Decision{Status: o.Status.clone()}, foreign: map[string]bool{}, leaving: map[*corev1.Pod]bool{}}
 	ours := p.ours()
 	for _, pod := range ours {
 		if _, attempt, ok := o.Job.replicaOf(pod); ok && attempt > p.next().Attempt {
@@ -120,5 +122,11 @@ func (p *pass) requeueAt(t time.Time) {
 
 // isLeaving reports whether a pod is on its way out, or will be once this decision is carried out.
 func (p *pass) isLeaving(pod *corev1.Pod) bool {
-	return pod.DeletionTimestamp != nil || slices.ContainsFunc(p.DeletePods, func(d Deletion) bool { return d.Pod == pod })
+	return pod.DeletionTimestamp != nil || p.leaving[pod]
+}
+
+// delete decides on a deletion.
+func (p *pass) delete(d Deletion) {
+	p.DeletePods = append(p.DeletePods, d)
+	p.leaving[d.Pod] = true
 }

@@ -103,18 +103,17 @@ func TestARefusedPodOfARunningJobIsReplacedEverMoreRarely(t *testing.T) {
 	}
 }
 
-// A gang has trained for long when the pod of a step after it is refused: the gang's time does not make that pod healthy.
-func TestARefusedStepAfterALongTrainingIsDelayed(t *testing.T) {
+// A long training makes earlier restarts forgotten. But where the pod of a step after it is refused, the gang's time does not make that pod
+// healthy.
+func TestALongTrainingResetsTheDelay(t *testing.T) {
 	w := started(t, demo(1))
 	w.now = w.now.Add(time.Hour)
 	p := newPass(w.observe(0))
-	refused := incident{replica: replica{Replica: Replica{"Worker", 0}}, Failure: &Failure{Class: Refusal}}
-	if n := p.inARow(3, &refused); n != 4 {
-		t.Errorf("%d restarts in a row, want 4", n)
-	}
-	disrupted := incident{replica: replica{Replica: Replica{"Worker", 0}}, Failure: &Failure{Class: Disruption}}
-	if n := p.inARow(3, &disrupted); n != 0 {
-		t.Errorf("%d restarts in a row after an hour of training, want 0", n)
+	for class, want := range map[Class]int32{Refusal: 4, Disruption: 0, Application: 1} {
+		failed := incident{replica: replica{Replica: Replica{"Worker", 0}}, Failure: &Failure{Class: class}}
+		if n := p.inARow(3, &failed); n != want {
+			t.Errorf("%s after an hour of training: %d restarts in a row, want %d", class, n, want)
+		}
 	}
 }
 

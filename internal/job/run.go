@@ -128,6 +128,6 @@ func (p *pass) allPods() []*corev1.Pod {
 // deletePod deletes a pod, unless it is being deleted already.
 func (p *pass) deletePod(pod *corev1.Pod, why string) {
 	if pod.DeletionTimestamp == nil {
-		p.DeletePods = append(p.DeletePods, Deletion{Pod: pod, Why: why})
+		p.delete(Deletion{Pod: pod, Why: why})
 	}
 }

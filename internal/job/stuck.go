@@ -25,7 +25,7 @@ func (p *pass) forceDeleteStuck() {
 		switch state, looked := p.lookAt(node); {
 		case !looked:
 		case state == NodeGone || state == NodeOutOfService || state == NodeUnreachable:
-			p.DeletePods = append(p.DeletePods, Deletion{Pod: pod, Force: true, NodeState: state, Why: "its node " + node + " is " + string(state)})
+			p.delete(Deletion{Pod: pod, Force: true, NodeState: state, Why: "its node " + node + " is " + string(state)})
 		default:
 			p.wait("pod %s is terminating on node %s for longer than its grace period", pod.Name, node)
 			p.requeueAt(p.Now.Add(stuckPodWait))

@@ -213,4 +213,56 @@ var mutants = []mutant{
 		"a job restarts after its edit and is charged", "job/replicas.go",
 		"	p.nextAttempt(ReasonScaled, what)\n", "	p.nextAttempt(ReasonScaled, what)\n	p.next().Retries++\n", "job TestInvariants", "",
 	},
+	{
+		"a pod that its node refused is a disruption", "job/failure.go",
+		"		return newFailure(pod, r, Refusal, nil)\n", "		return newFailure(pod, r, Disruption, nil)\n", "job TestFailures", "",
+	},
+	{
+		"a pod that exceeded its own limit is a disruption", "job/failure.go",
+		"	case ended && exceededOwnLimit(pod), ended && failed", "	case ended && failed", "job TestFailures", "",
+	},
+	{
+		"a reboot is charged", "job/failure.go",
+		" || slices.Contains(lostWithNode, end.Reason) && end.ExitCode != 0 {", " {", "job TestFailures", "",
+	},
+	{
+		"any number of replicas is accepted", "job/rejection.go",
+		"TooManyReplicas(); found {", "TooManyReplicas(); found && false {", "job TestAJobOfTooManyReplicas", "",
+	},
+	{
+		"a large job sends all its requests at the same time", "controller/act.go",
+		"min(size, n-done, maxInFlight)", "min(size, n-done)", "controller TestBatchesHaveALimit", "",
+	},
+	{
+		"retries are delayed ever longer, however long the job trained", "job/delay.go",
+		"	return 1\n", "	return before + 1\n", "job TestALongTrainingResetsTheDelay", "",
+	},
+	{
+		"timers count from the beginning of a pass", "controller/reconcile.go",
+		"shorten(d.RequeueAt.Sub(p.now()))", "shorten(d.RequeueAt.Sub(p.at))", "controller TestWhenTheNextPassIs", "",
+	},
+	{
+		"a child that the cache never shows is believed in forever", "controller/reconcile.go",
+		"if at := p.nextForgotten(); !at.IsZero() {", "if at := p.nextForgotten(); false {", "controller TestWhenTheNextPassIs", "",
+	},
+	{
+		"a deletion that failed is not requested again for ten seconds", "controller/act.go",
+		"		p.notDeleted(key)\n", "", "controller TestAFailedDeletionIsRequestedAgain", "",
+	},
+	{
+		"a job that somebody else deleted is counted", "controller/act.go",
+		"	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {\n		return nil\n	}\n", "	err = client.IgnoreNotFound(err)\n", "controller TestADeletedJobIsCountedOnce", "",
+	},
+	{
+		"nothing is logged", "controller/log.go",
+		"		logger.Info(\"job event\", fields...)\n", "		_, _ = logger, fields\n", "controller TestWhatIsLogged", "",
+	},
+	{
+		"a forced deletion is not counted", "controller/act.go",
+		"	if deleted && d.Force {\n		p.recordForced(ctx, d)\n	}\n", "", "controller TestHowPodsAreDeleted", "",
+	},
+	{
+		"an event is given up after seconds", "events/recorder.go",
+		"Factor: 2, Steps: 8}", "Factor: 2, Steps: 4}", "events TestAnEventIsTriedAgainWhereThatHelps", "",
+	},
 }

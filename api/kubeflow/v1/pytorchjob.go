@@ -119,7 +119,8 @@ type ElasticPolicy struct {
 	// +optional
 	RDZVHost *string `json:"rdzvHost,omitempty"`
 
-	// rdzvId distinguishes this rendezvous from others on the same host. Defaults to the UID of the job.
+	// rdzvId distinguishes this rendezvous from others on the same host. Defaults to the UID of the job and
+	// the number of the attempt, so that a process of an earlier attempt cannot join.
 	// +optional
 	RDZVID *string `json:"rdzvId,omitempty"`
 
