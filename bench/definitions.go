@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -58,14 +59,8 @@ func addDefinition(to map[string]*unstructured.Unstructured, text []byte) error 
 	return nil
 }
 
-// replaceDefinition changes a definition, and waits until the API server serves it.
+// replaceDefinition creates or changes a definition, and waits until the API server serves it.
 func (w *world) replaceDefinition(ctx context.Context, want *unstructured.Unstructured) error {
-	var now unstructured.Unstructured
-	now.SetGroupVersionKind(want.GroupVersionKind())
-	if err := w.client.Get(ctx, client.ObjectKeyFromObject(want), &now); err != nil {
-		return err
-	}
-	generation := now.GetGeneration()
 	group, _, err := unstructured.NestedString(want.Object, "spec", "group")
 	if err != nil {
 		return err
@@ -74,8 +69,8 @@ func (w *world) replaceDefinition(ctx context.Context, want *unstructured.Unstru
 	if err != nil {
 		return err
 	}
-	now.Object["spec"] = want.Object["spec"]
-	if err := w.client.Update(ctx, &now); err != nil || now.GetGeneration() == generation {
+	changed, err := w.writeDefinition(ctx, want)
+	if err != nil || !changed {
 		return err
 	}
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
@@ -84,6 +79,22 @@ func (w *world) replaceDefinition(ctx context.Context, want *unstructured.Unstru
 		}
 	}
 	return errors.New("the API server does not serve it")
+}
+
+// writeDefinition writes a definition, and reports whether it is another than before.
+func (w *world) writeDefinition(ctx context.Context, want *unstructured.Unstructured) (changed bool, err error) {
+	var now unstructured.Unstructured
+	now.SetGroupVersionKind(want.GroupVersionKind())
+	switch err := w.client.Get(ctx, client.ObjectKeyFromObject(want), &now); {
+	case apierrors.IsNotFound(err):
+		return true, w.client.Create(ctx, want)
+	case err != nil:
+		return false, err
+	}
+	generation := now.GetGeneration()
+	now.Object["spec"] = want.Object["spec"]
+	err = w.client.Update(ctx, &now)
+	return now.GetGeneration() != generation, err
 }
 
 // openAPI are addresses that change with the definitions of a group.
