@@ -1,7 +1,10 @@
 package kinds
 
 import (
+	"fmt"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
@@ -24,6 +27,55 @@ func TestGangs(t *testing.T) {
 			golden.Check(t, "testdata/gangs/"+name+".txt", string(got))
 		})
 	}
+}
+
+// TestGangsOfEveryKind shows which replicas of each manifest in testdata are placed together, and that there is one of every kind. The
+// pods name the group that the scheduler waits for, and no others do.
+func TestGangsOfEveryKind(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	missing := map[string]bool{}
+	for _, kind := range All {
+		missing[kind.Name()] = true
+	}
+	var table strings.Builder
+	for _, file := range files {
+		if strings.HasSuffix(file, ".children.yaml") || strings.HasSuffix(file, "-no-runtime.yaml") {
+			continue
+		}
+		kind, obj := object(t, file)
+		m := kind.Read(obj)
+		m.PlaceTogether(manifest.GangSchedulerNamed(manifest.GangKubernetes))
+		var members, others []string
+		for _, role := range m.Job.Roles {
+			for i := range m.Job.Size(role) {
+				pod := m.Pod(job.Replica{Role: role.Name, Index: i}, 0)
+				if pod.Spec.SchedulingGroup != nil {
+					members = append(members, pod.Name)
+				} else {
+					others = append(others, pod.Name)
+				}
+			}
+		}
+		if len(members) > 0 {
+			delete(missing, kind.Name())
+		}
+		fmt.Fprintf(&table, "%s (%s): %d together\n", filepath.Base(file), kind.Name(), m.Job.Together())
+		fmt.Fprintf(&table, "  in the group: %s\n  not in it: %s\n", listed(members), listed(others))
+	}
+	golden.Check(t, "testdata/gangs/kinds.txt", table.String())
+	for name := range missing {
+		t.Errorf("no manifest in testdata is a gang of kind %s", name)
+	}
+}
+
+func listed(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, " ")
 }
 
 // groupOf is the pod group of the job's attempt 2, with all its members.
