@@ -14,23 +14,17 @@ import (
 // remoteShell is the variable by which this program is the remote shell of mpirun. Its value is the address of the server.
 const remoteShell = "TRAINYARD_TEST_REMOTE_SHELL"
 
-func TestMain(m *testing.M) {
-	address := os.Getenv(remoteShell)
-	if address == "" {
-		os.Exit(m.Run())
-	}
+// asRemoteShell runs a command on the server.
+func asRemoteShell(address string) (int, error) {
 	c, err := parseCall(os.Args[1:])
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(2)
+		return 2, err
 	}
 	conn, err := dial(context.Background(), address, keys(os.Getenv(remoteShell+"_KEYS")))
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		return 1, err
 	}
-	code, _ := c.run(conn)
-	os.Exit(code)
+	return c.run(conn)
 }
 
 // The ranks of a real mpirun get SIGTERM and may take longer to save than Open MPI's daemon, which kills them two seconds after it was

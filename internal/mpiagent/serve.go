@@ -31,11 +31,16 @@ func runServe(args []string) (int, error) {
 	if err != nil {
 		return failed, fmt.Errorf("listening for the launcher: %w", err)
 	}
-	terminate := func() { server.terminate(listener) }
+	return server.run(listener, args)
+}
+
+// run serves until the process gets a signal to stop or the command has ended.
+func (s *server) run(listener net.Listener, args []string) (int, error) {
+	terminate := func() { s.terminate(listener) }
 	if len(args) > 0 {
-		go func() { _ = server.serve(listener) }()
+		go func() { _ = s.serve(listener) }()
 		code, err := runCommand(args, terminate)
-		server.drain()
+		s.drain()
 		return code, err
 	}
 	signals := make(chan os.Signal, 1)
@@ -44,8 +49,8 @@ func runServe(args []string) (int, error) {
 		<-signals
 		terminate()
 	}()
-	err = server.serve(listener)
-	if server.drain() {
+	err := s.serve(listener)
+	if s.drain() {
 		return 128 + int(syscall.SIGTERM), nil
 	}
 	return failed, err
