@@ -52,7 +52,7 @@ func (d *dashboard) run(cmd *cobra.Command) error {
 		return usageError{fmt.Errorf("opening a port for the dashboard: %w; name another with --port", err)}
 	}
 	address := listener.Addr().(*net.TCPAddr)
-	open := func() (*yard.Yard, error) { return (&target{dataDir: dir}).open() }
+	open := func(string) (*yard.Yard, error) { return (&target{dataDir: dir}).open() }
 	server := ui.New(record.Of(dir), ui.Cluster{Running: func() bool { return clusterRuns(dir) }, Open: open}, address.Port)
 	ctx, stop := untilInterrupted(cmd.Context())
 	defer stop()

@@ -50,6 +50,8 @@ type Summary struct {
 	// Version is the resource version of the job that was recorded. Complete says that the logs of all its pods were read to their end.
 	Version  string `json:"version,omitempty"`
 	Complete bool   `json:"complete,omitempty"`
+	// NamespaceUID tells the namespace from a later one of the same name. It is empty on a local cluster.
+	NamespaceUID types.UID `json:"namespaceUID,omitempty"`
 }
 
 // Over reports whether nothing more can happen to the job that is worth a record.

@@ -63,12 +63,20 @@ func (j *jobs) act(do action) http.HandlerFunc {
 // errStopped says that there is no cluster to change.
 var errStopped = errors.New("the local cluster is not running: `trainyard up` starts it")
 
+// open connects to the cluster with the rights of the person of a request.
+func (j *jobs) open(ctx context.Context) (*yard.Yard, error) {
+	if c := callerOf(ctx); c != nil {
+		return j.cluster.Open(c.token)
+	}
+	return j.cluster.Open("")
+}
+
 // present is a recorded job as the cluster has it now, or the recorded one if another job has its name or none has.
 func (j *jobs) present(ctx context.Context, found *yard.Job) (*yard.Yard, *yard.Job, error) {
 	if !j.cluster.Running() {
 		return nil, nil, errStopped
 	}
-	y, err := j.cluster.Open()
+	y, err := j.open(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -155,6 +163,8 @@ func codeOf(err error) int {
 		return http.StatusConflict
 	case apierrors.IsForbidden(err):
 		return http.StatusForbidden
+	case apierrors.IsUnauthorized(err):
+		return http.StatusUnauthorized
 	case errors.Is(err, errStopped), utilnet.IsConnectionRefused(err):
 		return http.StatusServiceUnavailable
 	}

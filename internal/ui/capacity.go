@@ -76,7 +76,7 @@ func (j *jobs) capacity(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	var nodes corev1.NodeList
 	var pods corev1.PodList
-	y, err := j.cluster.Open()
+	y, err := j.open(ctx)
 	if err == nil {
 		err = errors.Join(y.List(ctx, &nodes), y.List(ctx, &pods))
 	}

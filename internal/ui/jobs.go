@@ -50,6 +50,10 @@ func (j *jobs) list(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
+	if all, err = visible(r.Context(), all); err != nil {
+		http.Error(w, sentence(err), http.StatusServiceUnavailable)
+		return
+	}
 	query := r.URL.Query()
 	q, state := strings.ToLower(query.Get("q")), query.Get("state")
 	from, limit := number(query.Get("from"), 0), min(number(query.Get("limit"), pageSize), pageSize)
@@ -162,6 +166,9 @@ func (j *jobs) show(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	actions, roles := j.choices(found, found.Recorded.Summary)
+	if c := callerOf(r.Context()); c != nil {
+		actions = c.allowed(r.Context(), actions, found.Recorded.Summary)
+	}
 	answer(w, map[string]any{
 		"job": j.row(found.Recorded.Summary), "why": s.Why(), "ready": found.Status.Ready, "retryLimit": found.Job.Policy.BackoffLimit, "failure": found.Status.LastFailure,
 		"attempts": found.Recorded.Attempts, "replicas": replicas(found), "events": events, "logs": logNames(found, logs), "manifest": manifest,

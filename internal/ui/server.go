@@ -1,19 +1,29 @@
-// Package ui is the dashboard of the local cluster, for the person who started it. It shows what package record has, so it works while the
-// cluster runs and when it is stopped.
+// Package ui is the dashboard. It shows what package record has, so it works while the cluster runs and when it is stopped. Routes that the
+// table in routes does not have do not exist.
 //
-// It listens on 127.0.0.1, but so that no other person and no web page can read it, it takes only requests for its own name (a page of
-// another site could otherwise reach it by a name that leads to 127.0.0.1), and only with the cookie that the link from the terminal sets.
-// Routes that the table in routes does not have do not exist. Requests that change something also need the dashboard's own page as their
-// origin. They reach the cluster with the rights of the person.
+// The dashboard of the local cluster is for the person who started it. It listens on 127.0.0.1, but so that no other person and no web page can
+// read it, it takes only requests for its own name (a page of another site could otherwise reach it by a name that leads to 127.0.0.1), and
+// only with the cookie that the link from the terminal sets. Requests that change something also need the dashboard's own page as their origin.
+// They reach the cluster with the rights of the person.
+//
+// The dashboard in a cluster is for all its people. Each request has a token that the API server knows, and before a byte of a record is sent, the API
+// server says whether its owner may read it (access.go). Changes are made with the token itself: the dashboard's own account can change nothing.
 package ui
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/subtle"
 	"embed"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/trainyard/trainyard/internal/record"
 	"github.com/trainyard/trainyard/internal/yard"
@@ -31,6 +41,8 @@ const cookie = "trainyard"
 type Server struct {
 	jobs  *jobs
 	hosts map[string]bool
+	// entrance lets people of a cluster in, nil on the local cluster.
+	entrance *entrance
 
 	mu sync.Mutex
 	// link is the secret of the link that can be used once, empty after that; session is the one of the cookie.
@@ -40,8 +52,8 @@ type Server struct {
 // Cluster is the cluster of the recorded jobs, which may run or not.
 type Cluster struct {
 	Running func() bool
-	// Open connects to the cluster with the rights of the person.
-	Open func() (*yard.Yard, error)
+	// Open connects to the cluster with the rights of the person. On a local cluster there is no token.
+	Open func(token string) (*yard.Yard, error)
 }
 
 // New makes a server for a port of 127.0.0.1. The jobs are those of a record.
@@ -52,6 +64,28 @@ func New(past *record.Store, cluster Cluster, port int) *Server {
 	}
 }
 
+// NewInCluster makes a server for the people of a cluster. It answers requests for some hosts, and for localhost, because a port may be forwarded. The
+// configuration is the server's own, with the rights to review tokens and rights and to get namespaces.
+func NewInCluster(past *record.Store, config *rest.Config, hosts []string) (*Server, error) {
+	core, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	known := map[string]bool{"localhost": true, "127.0.0.1": true}
+	for _, host := range hosts {
+		known[strings.ToLower(host)] = true
+	}
+	open := func(token string) (*yard.Yard, error) {
+		own := rest.AnonymousClientConfig(config)
+		own.BearerToken = token
+		return yard.Open(own, "")
+	}
+	return &Server{
+		jobs:     &jobs{yard: &yard.Yard{Past: past, Stopped: true}, cluster: Cluster{Running: func() bool { return true }, Open: open}},
+		entrance: &entrance{hosts: known, reviews: &reviews{core: core, answers: map[[sha256.Size]byte]answered{}}},
+	}, nil
+}
+
 // Link is the path that lets the first browser in that opens it.
 func (s *Server) Link() string {
 	s.mu.Lock()
@@ -59,50 +93,77 @@ func (s *Server) Link() string {
 	return "/?token=" + s.link
 }
 
-// routes are all there is.
-func (s *Server) routes() map[string]http.HandlerFunc {
-	return map[string]http.HandlerFunc{
-		"GET /{$}":                         app,
-		"GET /jobs/{uid}":                  app,
-		"GET /jobs/{uid}/{tab}":            app,
-		"GET /compare":                     app,
-		"GET /capacity":                    app,
-		"GET /assets/{name}":               asset,
-		"GET /api/v1/jobs":                 s.jobs.list,
-		"GET /api/v1/jobs/{uid}":           s.jobs.show,
-		"GET /api/v1/jobs/{uid}/log":       s.jobs.log,
-		"GET /api/v1/jobs/{uid}/search":    s.jobs.search,
-		"GET /api/v1/jobs/{uid}/whole-log": s.jobs.wholeLog,
-		"GET /api/v1/jobs/{uid}/usage":     s.jobs.usage,
-		"GET /api/v1/jobs/{uid}/scalars":   s.jobs.scalars,
-		"GET /api/v1/capacity":             s.jobs.capacity,
-		"GET /api/v1/stream":               s.jobs.stream,
-		"POST /api/v1/jobs/{uid}/suspend":  s.jobs.act(suspend(true)),
-		"POST /api/v1/jobs/{uid}/resume":   s.jobs.act(suspend(false)),
-		"POST /api/v1/jobs/{uid}/scale":    s.jobs.act(scale),
-		"POST /api/v1/jobs/{uid}/delete":   s.jobs.act(remove),
-		"POST /api/v1/jobs/{uid}/again":    s.jobs.act(s.jobs.again),
-	}
+// route is what answers requests, and who may make them.
+type route struct {
+	may   check
+	serve http.HandlerFunc
 }
+
+// routes are all there is.
+func (s *Server) routes() map[string]route {
+	all := map[string]route{
+		"GET /{$}":                         {person, app},
+		"GET /jobs/{uid}":                  {person, app},
+		"GET /jobs/{uid}/{tab}":            {person, app},
+		"GET /compare":                     {person, app},
+		"GET /capacity":                    {person, app},
+		"GET /assets/{name}":               {anybody, asset},
+		"GET /api/v1/jobs":                 {person, s.jobs.list}, // those that the person may list
+		"GET /api/v1/jobs/{uid}":           {reader, s.jobs.show},
+		"GET /api/v1/jobs/{uid}/log":       {reader, s.jobs.log},
+		"GET /api/v1/jobs/{uid}/search":    {reader, s.jobs.search},
+		"GET /api/v1/jobs/{uid}/whole-log": {reader, s.jobs.wholeLog},
+		"GET /api/v1/jobs/{uid}/usage":     {reader, s.jobs.usage},
+		"GET /api/v1/jobs/{uid}/scalars":   {reader, s.jobs.scalars},
+		"GET /api/v1/capacity":             {person, s.jobs.capacity}, // with the person's token
+		"GET /api/v1/stream":               {follower, s.jobs.stream},
+		"GET /api/v1/me":                   {person, me},
+		"POST /api/v1/jobs/{uid}/suspend":  {writer("patch"), s.jobs.act(suspend(true))}, // these with the person's token, too
+		"POST /api/v1/jobs/{uid}/resume":   {writer("patch"), s.jobs.act(suspend(false))},
+		"POST /api/v1/jobs/{uid}/scale":    {writer("patch"), s.jobs.act(scale)},
+		"POST /api/v1/jobs/{uid}/delete":   {writer("delete"), s.jobs.act(remove)},
+		"POST /api/v1/jobs/{uid}/again":    {writer("create"), s.jobs.act(s.jobs.again)},
+	}
+	if s.entrance != nil {
+		all["POST /signin"], all["POST /signout"] = route{anybody, s.signIn}, route{anybody, signOut}
+	}
+	return all
+}
+
+// Routes are the patterns of all routes, as http.ServeMux has them.
+func (s *Server) Routes() []string { return slices.Sorted(maps.Keys(s.routes())) }
 
 // Handler is the whole server.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
-	for pattern, handler := range s.routes() {
-		mux.HandleFunc(pattern, handler)
+	for pattern, route := range s.routes() {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			if route.may(s, w, r) {
+				route.serve(w, r)
+			}
+		})
 	}
 	return s.guard(http.NewCrossOriginProtection().Handler(mux))
 }
 
-// guard lets only requests pass that are for this server and come from the person's browser.
+// guard lets only requests pass that are for this server. On the local cluster they must come from the person's browser; in a cluster they get the
+// person whose token they have.
 func (s *Server) guard(next http.Handler) http.Handler {
+	policy := "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	if s.entrance != nil {
+		policy = strings.Replace(policy, "form-action 'none'", "form-action 'self'", 1) // to sign in
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
-		header.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+		header.Set("Content-Security-Policy", policy)
 		header.Set("X-Content-Type-Options", "nosniff")
 		header.Set("Referrer-Policy", "no-referrer")
 		header.Set("Cross-Origin-Resource-Policy", "same-origin")
 		header.Set("Cache-Control", "no-store")
+		if s.entrance != nil {
+			s.identified(w, r, next)
+			return
+		}
 		switch {
 		case !s.hosts[r.Host]:
 			http.Error(w, "This server answers only to 127.0.0.1 and localhost.", http.StatusMisdirectedRequest)
@@ -114,6 +175,20 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 		}
 	})
+}
+
+// identified answers a request on a cluster.
+func (s *Server) identified(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	if !s.entrance.knowsHost(r) {
+		http.Error(w, "This server does not answer to this name: add it to --host.", http.StatusMisdirectedRequest)
+		return
+	}
+	known, err := s.entrance.identify(r)
+	if err != nil {
+		http.Error(w, sentence(err), http.StatusServiceUnavailable)
+		return
+	}
+	next.ServeHTTP(w, known)
 }
 
 // letIn exchanges the secret of the link for a cookie.

@@ -39,7 +39,7 @@ func newSite(t *testing.T) *site {
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.server.Handler().ServeHTTP(w, r) }))
 	_, port, _ := strings.Cut(s.Listener.Addr().String(), ":")
 	s.port, _ = strconv.Atoi(port)
-	refused := func() (*yard.Yard, error) { return nil, syscall.ECONNREFUSED }
+	refused := func(string) (*yard.Yard, error) { return nil, syscall.ECONNREFUSED }
 	s.server = New(s.store, Cluster{Running: func() bool { return !s.stopped.Load() }, Open: refused}, s.port)
 	s.Start()
 	t.Cleanup(s.CloseClientConnections)

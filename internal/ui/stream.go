@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/trainyard/trainyard/internal/record"
 )
 
@@ -36,7 +38,30 @@ func (j *jobs) stream(w http.ResponseWriter, r *http.Request) {
 			return
 		case <-tick.C:
 		}
+		if !j.stillMay(r) {
+			return // the browser asks again, and learns why
+		}
 	}
+}
+
+// stillMay reports whether the person of a stream still may have it: the token may have expired, or a right may be gone.
+func (j *jobs) stillMay(r *http.Request) bool {
+	c := callerOf(r.Context())
+	if c == nil {
+		return true
+	}
+	user, err := c.reviews.authenticate(r.Context(), c.token)
+	uid := r.URL.Query().Get("job")
+	if err != nil || user == nil || uid == "" {
+		return err == nil && user != nil
+	}
+	all, err := j.yard.Past.Summaries()
+	at := indexOf(all, types.UID(uid))
+	if err != nil || at < 0 {
+		return false
+	}
+	allowed, err := c.mayRead(r.Context(), all[at])
+	return err == nil && allowed
 }
 
 // fingerprints change with what they are of.

@@ -5,7 +5,7 @@ import { CapacityPage } from "./capacity";
 import { ComparePage } from "./compare";
 import { JobPage } from "./job";
 import { JobsPage } from "./jobs";
-import { go, type Place, place } from "./place";
+import { ask, go, type Place, place } from "./place";
 
 // Marks are fingerprints of what the server has: of the list of jobs, of one job, of its logs and its usage.
 export type Marks = { jobs?: string; job?: string; logs?: string; usage?: string };
@@ -53,6 +53,8 @@ function App() {
 	const [help, setHelp] = useState(false);
 	const [theme, switchTheme] = useTheme();
 	const marks = useMarks(at.uid);
+	const [name, setName] = useState(""); // of the person, on a cluster
+	useEffect(() => { ask<{ name: string }>("me").then((me) => setName(me.name), () => {}); }, []);
 	useEffect(() => {
 		const moved = () => setAt(place());
 		addEventListener("popstate", moved);
@@ -71,7 +73,8 @@ function App() {
 			<a href="/" aria-current={at.page === "jobs" ? "page" : undefined}>Jobs</a>
 			<a href="/capacity" aria-current={at.page === "capacity" ? "page" : undefined}>Capacity</a>
 			<span class="space" />
-			{marks.lost && <span class="error" role="status">The server does not answer. Is `trainyard ui` still running?</span>}
+			{marks.lost && <span class="error" role="status">The server does not answer. {name ? "Load the page again: you may have to sign in." : "Is `trainyard ui` still running?"}</span>}
+			{name && <form method="post" action="/signout"><button title={"You are " + name}>Sign out</button></form>}
 			<button onClick={switchTheme}>{theme === "dark" ? "Dark" : "Light"}</button>
 			<button onClick={() => setHelp(true)} aria-label="Keys">?</button>
 		</header>
