@@ -51,7 +51,7 @@ func (h *history) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if y.Past == nil && !h.local {
-		return fmt.Errorf("jobs are recorded on local clusters only: `trainyard get` lists the jobs that this cluster has")
+		return fmt.Errorf("this command reads the records of local clusters only: `trainyard get` lists the jobs that this cluster has, and its dashboard shows what its recorder has")
 	}
 	namespace := y.Namespace
 	if h.all {

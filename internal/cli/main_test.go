@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	clusterarchive "github.com/trainyard/trainyard/internal/archive"
 	"github.com/trainyard/trainyard/internal/cli"
 	"github.com/trainyard/trainyard/internal/cluster"
 	"github.com/trainyard/trainyard/internal/localoperator"
@@ -28,6 +29,14 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, recordAlone(os.Args[1], os.Args[2], os.Args[3]))
 		os.Exit(1)
 	}
+	if os.Args[0] == archiveName {
+		if err := clusterarchive.Run(os.Args[1:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	_, _ = os.Setenv("AWS_ACCESS_KEY_ID", "key"), os.Setenv("AWS_SECRET_ACCESS_KEY", "secret") // of the bucket in a test
 	// Under nohup commands would inherit that SIGHUP is ignored. What a process catches its children do not ignore.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	operator := cluster.Addon{Name: cli.OperatorAddon, Run: localoperator.Run}

@@ -73,6 +73,16 @@ func (s *Store) Logs(namespace string, uid types.UID) ([]Log, error) {
 	return all, nil
 }
 
+// RemoveAttempt removes the logs of an attempt of a job.
+func (s *Store) RemoveAttempt(namespace string, uid types.UID, attempt int32) error {
+	return s.discardAll(filepath.Join(s.jobDir(namespace, uid), "log", strconv.Itoa(int(attempt))))
+}
+
+// RemoveLog removes a log.
+func (s *Store) RemoveLog(namespace string, uid types.UID, l Log) error {
+	return s.discardAll(filepath.Join(s.jobDir(namespace, uid), l.path()))
+}
+
 // EscapeGlob is a path in which no character is special to filepath.Glob.
 func EscapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)

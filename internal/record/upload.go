@@ -184,6 +184,16 @@ func (s *Store) discard(path string) error {
 	return nil
 }
 
+// discardAll removes a directory from disk now, and what the object store has below it with the next upload.
+func (s *Store) discardAll(dir string) error {
+	if s.remote != nil {
+		s.remote.mu.Lock()
+		s.remote.obsolete = append(s.remote.obsolete, s.name(dir)+"/")
+		s.remote.mu.Unlock()
+	}
+	return os.RemoveAll(dir)
+}
+
 func (s *Store) deleteObsolete(ctx context.Context) error {
 	s.remote.mu.Lock()
 	names := s.remote.obsolete
@@ -193,8 +203,24 @@ func (s *Store) deleteObsolete(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, objectsTimeout)
 	defer cancel()
-	if err := s.remote.Delete(ctx, names); err != nil {
-		return fmt.Errorf("deleting old parts of logs: %w", err)
+	var objects []string
+	for _, name := range names {
+		if !strings.HasSuffix(name, "/") {
+			objects = append(objects, name)
+			continue
+		}
+		below, err := s.remote.List(ctx, name)
+		if err != nil {
+			return fmt.Errorf("deleting old logs: %w", err)
+		}
+		for _, o := range below {
+			objects = append(objects, o.Name)
+		}
+	}
+	if len(objects) > 0 {
+		if err := s.remote.Delete(ctx, objects); err != nil {
+			return fmt.Errorf("deleting old logs: %w", err)
+		}
 	}
 	s.remote.mu.Lock()
 	defer s.remote.mu.Unlock()

@@ -27,7 +27,8 @@ type Index struct {
 	First time.Time `json:"first"`
 	Last  time.Time `json:"last"`
 	Same  int       `json:"same"`
-	// Lost is why the part has no content any more.
+	// End says that the log ends with this part. Lost is why the part has no content any more.
+	End  bool   `json:"end,omitempty"`
 	Lost string `json:"lost,omitempty"`
 	gaps int64
 }
@@ -66,6 +67,8 @@ type LogWriter struct {
 	file   *os.File
 	index  Index
 	sealed []sealedPart
+	// finished says that the last part is marked as the end.
+	finished bool
 }
 
 type sealedPart struct {
@@ -105,7 +108,7 @@ func (w *LogWriter) recover(remote bool) error {
 			index = Index{Line: w.index.Line, Last: w.index.Last, Same: w.index.Same}
 		}
 		_ = os.Remove(filepath.Join(w.dir, part{number: p.number}.name())) // it may be left from before the part was sealed
-		w.sealed = append(w.sealed, sealedPart{p.number, index.Bytes})
+		w.sealed, w.finished = append(w.sealed, sealedPart{p.number, index.Bytes}), index.End
 		w.open.number = p.number + 1
 		w.index = Index{Line: index.Line + index.Lines, Last: index.Last, Same: index.Same}
 	}
@@ -126,7 +129,7 @@ func (w *LogWriter) reopen() error {
 	if err != nil {
 		return errors.Join(err, file.Close())
 	}
-	w.file = file
+	w.file, w.finished = file, false
 	return nil
 }
 
@@ -154,7 +157,7 @@ func (w *LogWriter) Write(entries []byte) error {
 		if err != nil {
 			return err
 		}
-		w.file = file
+		w.file, w.finished = file, false
 	}
 	if _, err := w.file.Write(entries); err != nil {
 		return errors.Join(err, w.truncate(w.file))
@@ -172,6 +175,20 @@ func (w *LogWriter) Close() error {
 	}
 	return w.seal()
 }
+
+// Finish is Close, and marks the log as complete.
+func (w *LogWriter) Finish() error {
+	if w.file == nil {
+		return nil
+	}
+	w.index.End = true
+	err := w.seal()
+	w.index.End, w.finished = false, err == nil
+	return err
+}
+
+// Finished reports whether the log was marked as complete, by this process or an earlier one.
+func (w *LogWriter) Finished() bool { return w.finished }
 
 // seal makes the part that grew a compressed one that never changes. If that fails, it grows on.
 func (w *LogWriter) seal() error {

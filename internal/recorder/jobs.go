@@ -46,6 +46,8 @@ const maxEarly = 1000
 type job struct {
 	namespace string
 	uid       types.UID
+	// namespaceUID is the UID of the namespace, empty if it is not known.
+	namespaceUID types.UID
 	// summary and attempts are taken from the object when it is seen. The object is nil until then.
 	summary  record.Summary
 	attempts map[int32]record.Attempt
@@ -53,6 +55,9 @@ type job struct {
 	pods     map[types.UID]*record.Pod
 	events   map[types.UID]corev1.Event
 	dirty    bool
+	// dropped is the first attempt that is not dropped yet, beginning with keptFirst; droppedRuns the same of the runs of a container.
+	dropped     int32
+	droppedRuns map[string]int32
 	// seen says that this process has seen the job. unread says that the job may have a record that could not be read yet, so it must not be replaced.
 	seen, unread bool
 	// listed is the summary that the index has.
@@ -63,7 +68,7 @@ func (j *job) key() jobKey { return jobKey{j.namespace, j.uid} }
 
 func newJob(namespace string, uid types.UID) *job {
 	return &job{
-		namespace: namespace, uid: uid, attempts: map[int32]record.Attempt{}, pods: map[types.UID]*record.Pod{}, events: map[types.UID]corev1.Event{},
+		namespace: namespace, uid: uid, attempts: map[int32]record.Attempt{}, pods: map[types.UID]*record.Pod{}, events: map[types.UID]corev1.Event{}, droppedRuns: map[string]int32{},
 	}
 }
 
@@ -71,6 +76,10 @@ func newJob(namespace string, uid types.UID) *job {
 // them.
 func (r *Recorder) resume(j *job, old *record.Record) {
 	j.listed = old.Summary
+	if j.namespaceUID == "" {
+		j.namespaceUID = old.Summary.NamespaceUID
+		j.summary.NamespaceUID = j.namespaceUID
+	}
 	if j.object == nil {
 		j.summary, j.object = old.Summary, old.Object
 	} else if j.summary.Deleted.IsZero() {
@@ -143,6 +152,9 @@ func (r *Recorder) jobChanged(kind kinds.Kind, o manifest.Object, gone bool) {
 	}
 	j := r.find(o.GetNamespace(), o.GetUID())
 	j.seen = true
+	if j.summary.NamespaceUID == "" && r.namespaceUID != nil {
+		j.namespaceUID = r.namespaceUID(j.namespace)
+	}
 	if err := j.observe(kind, o, m, gone); err != nil {
 		r.report(err)
 	}
@@ -173,9 +185,12 @@ func (j *job) observe(kind kinds.Kind, o manifest.Object, m *manifest.Manifest, 
 	j.summary = record.Summary{
 		Namespace: j.namespace, UID: j.uid, Kind: kind.Name(), Name: o.GetName(), Created: s.Created, Started: m.Status.StartTime, Ended: m.Status.CompletionTime,
 		State: state, Message: s.Message(), Attempts: s.Attempt(), Retries: m.Status.Retries, Disruptions: m.Status.Disruptions,
-		Deleted: deleted, Unseen: unseen, Version: o.GetResourceVersion(), Replicas: replicas(m),
+		Deleted: deleted, Unseen: unseen, Version: o.GetResourceVersion(), Replicas: replicas(m), NamespaceUID: j.namespaceUID,
 	}
 	for _, a := range m.Status.Attempts {
+		if a.Number < j.dropped && a.Number >= keptFirst {
+			continue
+		}
 		j.attempts[a.Number] = record.Attempt{Number: a.Number, Start: a.Start, End: a.End, Reason: a.Reason, Message: a.Message}
 	}
 	j.dirty = true
@@ -296,6 +311,9 @@ func (r *Recorder) save(now time.Time) (failed error) {
 				failed = err
 				continue
 			}
+		}
+		if err := r.bound(j); err != nil {
+			failed = err
 		}
 		if err := r.store.Save(j.record(now)); err != nil {
 			failed = err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -40,11 +41,32 @@ func newLogs(store *record.Store, logDir func(node string) string) *logs {
 	return &logs{store: store, logDir: logDir, pods: map[types.UID]*podLogs{}, buffer: make([]byte, maxEntry)}
 }
 
-// podLogs are the logs of one pod's containers.
-type podLogs struct {
+// logSource is where logs come from: kubelet's files, or the API server.
+type logSource interface {
+	// watch reads the logs of a pod from now on, which may be gone. It is called when the pod changes.
+	watch(job types.UID, pod *corev1.Pod, gone bool)
+	// lose records that the logs of a pod are gone which was deleted while nothing was recorded.
+	lose(job types.UID, pod *corev1.Pod, now time.Time) error
+	// read records what was written since the last time, or lets others do it, and returns what fails and is retried.
+	read(now time.Time) error
+	// settle marks the pods of a job whose logs are complete, and reports whether it changed the record.
+	settle(j *job, now time.Time) (changed bool)
+	// drain records what can still be read, and closes all logs: the process ends.
+	drain(now time.Time) error
+	// watched is how many pods' logs are not complete yet.
+	watched() int
+}
+
+// podState is a pod of a job as it was last seen.
+type podState struct {
 	job  types.UID
 	pod  *corev1.Pod
 	gone bool
+}
+
+// podLogs are the logs of one pod's containers.
+type podLogs struct {
+	podState
 	// files are the logs by the path below the pod's directory.
 	files map[string]*file
 	// scanned is when the directory was searched last, zero if it must be searched now.
@@ -57,7 +79,7 @@ type podLogs struct {
 func (l *logs) watch(job types.UID, pod *corev1.Pod, gone bool) {
 	p := l.pods[pod.UID]
 	if p == nil {
-		p = &podLogs{job: job, files: map[string]*file{}}
+		p = &podLogs{podState: podState{job: job}, files: map[string]*file{}}
 		l.pods[pod.UID] = p
 	}
 	p.pod, p.gone, p.scanned = pod, p.gone || gone, time.Time{}
@@ -146,6 +168,8 @@ func (l *logs) settle(j *job, now time.Time) (changed bool) {
 	return changed
 }
 
+func (l *logs) watched() int { return len(l.pods) }
+
 // complete reports whether the pod has ended and all its logs were read to their end.
 func (p *podLogs) complete() bool {
 	if p.ended.IsZero() || p.scanned.Sub(p.ended) < quietTime {
@@ -160,23 +184,26 @@ func (p *podLogs) complete() bool {
 }
 
 // over reports whether no container of the pod writes any more.
-func (p *podLogs) over() bool {
+func (p podState) over() bool {
 	return p.gone || p.pod.Status.Phase == corev1.PodSucceeded || p.pod.Status.Phase == corev1.PodFailed
 }
 
 // endedRun reports whether a run of a container has ended.
-func (p *podLogs) endedRun(run record.Log) bool {
+func (p podState) endedRun(run record.Log) bool {
 	if p.over() {
 		return true
 	}
-	for _, statuses := range [][]corev1.ContainerStatus{p.pod.Status.InitContainerStatuses, p.pod.Status.ContainerStatuses} {
-		for _, c := range statuses {
-			if c.Name == run.Container {
-				return c.RestartCount > run.Restart || c.RestartCount == run.Restart && c.State.Terminated != nil
-			}
+	for _, c := range p.statuses() {
+		if c.Name == run.Container {
+			return c.RestartCount > run.Restart || c.RestartCount == run.Restart && c.State.Terminated != nil
 		}
 	}
 	return false
+}
+
+// statuses are those of the pod's containers, also of its init containers.
+func (p podState) statuses() []corev1.ContainerStatus {
+	return slices.Concat(p.pod.Status.InitContainerStatuses, p.pod.Status.ContainerStatuses)
 }
 
 // scan opens the logs of containers that have none open yet.
@@ -207,10 +234,9 @@ func (p *podLogs) scan(l *logs) (failed error) {
 	return failed
 }
 
-func (p *podLogs) log(container string, restart int32) record.Log {
-	attempt, _ := strconv.ParseInt(p.pod.Labels[naming.LabelAttempt], 10, 32)
+func (p podState) log(container string, restart int32) record.Log {
 	return record.Log{
-		Attempt: int32(attempt), Replica: p.pod.Labels[naming.LabelReplicaType] + "-" + p.pod.Labels[naming.LabelReplicaIndex],
+		Attempt: attemptOf(p.pod), Replica: p.pod.Labels[naming.LabelReplicaType] + "-" + p.pod.Labels[naming.LabelReplicaIndex],
 		Container: container, Restart: restart, Pod: p.pod.UID,
 	}
 }

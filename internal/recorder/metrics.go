@@ -23,7 +23,7 @@ func (r *Recorder) Describe(ch chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (r *Recorder) Collect(ch chan<- prometheus.Metric) {
 	r.mu.Lock()
-	watched, failures := len(r.logs.pods), r.failures
+	watched, failures := r.logs.watched(), r.failures
 	r.mu.Unlock()
 	gauge := func(d *prometheus.Desc, value float64) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value)

@@ -1,5 +1,6 @@
 // Package recorder writes what happens to jobs into a store of package record. It takes jobs, pods and events from the caches of the
-// operator's manager, so it costs the API server only a watch of events. It takes logs from kubelet's files, and what pods use from whoever measures it.
+// operator's manager, so it costs the API server only a watch of events. It takes logs from kubelet's files, or on a cluster from the API server, and what
+// pods use from whoever measures it.
 //
 // A record is written a moment after a change, and as a whole. After a crash, a recorder continues with the records and logs that it finds:
 // entries of a log are known by their times. What happened meanwhile and cannot be found any more is a gap with its cause.
@@ -13,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -47,9 +49,11 @@ type Recorder struct {
 	present map[types.UID]bool
 	early   []*corev1.Event
 
-	logs    *logs
-	usage   usage
-	problem string // the last error that was logged
+	logs  logSource
+	usage usage
+	// namespaceUID is nil if the UIDs of namespaces are not recorded.
+	namespaceUID func(name string) types.UID
+	problem      string // the last error that was logged
 	// failures is how often something was not recorded and is to be retried.
 	failures int64
 	saved    time.Time
@@ -58,8 +62,12 @@ type Recorder struct {
 
 // Sources are where a recorder finds what the API server does not tell.
 type Sources struct {
-	// LogDir is kubelet's directory of logs on a node.
-	LogDir func(node string) string
+	// LogDir is kubelet's directory of logs on a node. If it is nil, logs are read from the API server by Pods, at most Streams of them at once.
+	LogDir  func(node string) string
+	Pods    corev1client.PodsGetter
+	Streams int
+	// NamespaceUID is the UID of a namespace, empty if it is not known. It may be nil.
+	NamespaceUID func(name string) types.UID
 	// Usage is what pods use now, by namespace and name. It is nil if nothing measures that.
 	Usage func() map[types.NamespacedName]Use
 }
@@ -68,7 +76,12 @@ type Sources struct {
 func New(store *record.Store, from Sources) (*Recorder, error) {
 	r := &Recorder{
 		store: store, jobs: map[jobKey]*job{}, settled: map[types.UID]*settledJob{}, owners: map[types.UID]jobKey{}, present: map[types.UID]bool{},
-		logs: newLogs(store, from.LogDir), usage: usage{read: from.Usage, pods: map[types.UID]*meanUse{}},
+		usage: usage{read: from.Usage, pods: map[types.UID]*meanUse{}}, namespaceUID: from.NamespaceUID,
+	}
+	if from.LogDir != nil {
+		r.logs = newLogs(store, from.LogDir)
+	} else {
+		r.logs = newFollower(store, from.Pods, from.Streams)
 	}
 	summaries, err := store.Summaries()
 	if err != nil {
@@ -159,6 +172,16 @@ func (r *Recorder) Start(ctx context.Context) error {
 
 // step reads logs and, if it is time, writes records and removes old ones.
 func (r *Recorder) step(now time.Time) {
+	r.record(now)
+	if now.Sub(r.pruned) >= pruneInterval && !r.pruned.IsZero() {
+		r.prune(now) // without the lock: an object store may take long
+	}
+	if r.pruned.IsZero() {
+		r.pruned = now.Add(time.Minute - pruneInterval) // not while the cluster starts
+	}
+}
+
+func (r *Recorder) record(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	err := r.logs.read(now)
@@ -170,12 +193,6 @@ func (r *Recorder) step(now time.Time) {
 	}
 	if useErr := r.measure(now); err == nil {
 		err = useErr
-	}
-	if now.Sub(r.pruned) >= pruneInterval && !r.pruned.IsZero() {
-		r.prune(now)
-	}
-	if r.pruned.IsZero() {
-		r.pruned = now.Add(time.Minute - pruneInterval) // not while the cluster starts
 	}
 	r.report(err)
 }

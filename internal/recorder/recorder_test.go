@@ -295,8 +295,53 @@ func TestTheRecordOutlivesTheJob(t *testing.T) {
 	if err != nil || len(all) != 1 || all[0].Deleted.IsZero() || !all[0].Complete || all[0].Unseen {
 		t.Errorf("the list is %+v, %v", all, err)
 	}
-	if len(s.r.jobs)+len(s.r.owners)+len(s.r.present)+len(s.r.logs.pods) > 0 {
-		t.Errorf("it still has %d jobs, %d owners, %d pods and %d logs in memory", len(s.r.jobs), len(s.r.owners), len(s.r.present), len(s.r.logs.pods))
+	if len(s.r.jobs)+len(s.r.owners)+len(s.r.present)+s.r.logs.watched() > 0 {
+		t.Errorf("it still has %d jobs, %d owners, %d pods and %d logs in memory", len(s.r.jobs), len(s.r.owners), len(s.r.present), s.r.logs.watched())
+	}
+}
+
+// TestAJobThatFailsForEver has a record of bounded size.
+func TestAJobThatFailsForEver(t *testing.T) {
+	s := newSite(t)
+	const attempts = 250
+	for n := range int32(attempts) {
+		pod := workerPod("1", corev1.PodFailed)
+		pod.UID, pod.Labels[naming.LabelAttempt] = types.UID(fmt.Sprint("p", n)), fmt.Sprint(n)
+		s.r.jobChanged(pytorch.Kind, demo(func(j *kubeflowv1.PyTorchJob) {
+			j.ResourceVersion, j.Status.Attempt = fmt.Sprint(n+2), n
+			j.Status.Attempts = []kubeflowv1.Attempt{{Number: n, Reason: fmt.Sprint("Failure", n)}}
+		}), false)
+		s.r.podChanged(pod, false)
+		s.r.eventHappened(&corev1.Event{ObjectMeta: metav1.ObjectMeta{UID: types.UID(fmt.Sprint("e", n))}, InvolvedObject: corev1.ObjectReference{Kind: "Pod", UID: pod.UID}})
+		gone := pod.DeepCopy()
+		gone.ResourceVersion = "2"
+		s.r.podChanged(gone, true)
+		for range 4 {
+			s.step(scanInterval)
+		}
+		if n == 200 {
+			s.restart()
+		}
+	}
+	r, err := s.store.Load("default", "j1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Summary.Attempts != attempts {
+		t.Errorf("it has %d attempts", r.Summary.Attempts)
+	}
+	logs, err := s.store.Logs("default", "j1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, n := range map[string]int{"attempts": len(r.Attempts) - 1, "pods": len(r.Pods), "events": len(r.Events), "logs": len(logs)} {
+		if n != keptFirst+keptLast {
+			t.Errorf("it keeps %d %s", n, what)
+		}
+	}
+	gap := r.Attempts[keptFirst]
+	if want := "the 150 attempts from 11 to 160 are not kept, because the job has more than 100"; gap.Reason != notKept || gap.Message != want || r.Attempts[keptFirst+1].Number != 160 {
+		t.Errorf("in their place is %+v, followed by %d", gap, r.Attempts[keptFirst+1].Number)
 	}
 }
 
