@@ -13,7 +13,7 @@ TAGS := kustomize_disable_go_plugin_support
 # Kubernetes is linked into bin/trainyard: the first build takes some minutes, later ones seconds.
 build:
 	@mkdir -p bin
-	$(GO) build -tags $(TAGS) -ldflags '$(LDFLAGS)' -o bin/ ./cmd/trainyard ./cmd/trainyard-operator ./cmd/trainyard-agent
+	$(GO) build -tags $(TAGS) -ldflags '$(LDFLAGS)' -o bin/ ./cmd/trainyard ./cmd/trainyard-operator ./cmd/trainyard-agent ./cmd/trainyard-recorder
 
 generate:
 	$(GO) generate ./...

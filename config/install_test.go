@@ -297,6 +297,9 @@ func TestValuesThatAreRefused(t *testing.T) {
 	}{
 		{"a misspelled value", map[string]any{"replica": 2}, "replica"},
 		{"two replicas without leader election", map[string]any{"replicas": 2, "leaderElect": false}, "several operators would run the same jobs"},
+		{"a dashboard without a recorder", map[string]any{"ui": map[string]any{"enabled": true}}, "the dashboard shows what the recorder has"},
+		{"records that would be lost", map[string]any{"recorder": map[string]any{"enabled": true, "volume": map[string]any{"size": ""}}}, "would be lost with the pod"},
+		{"another kind of store", map[string]any{"recorder": map[string]any{"enabled": true, "store": "gs://bucket"}}, "/recorder/store"},
 		{"scraping without metrics", map[string]any{"metricsPort": 0, "serviceMonitor": map[string]any{"enabled": true}}, "no metrics to scrape"},
 	} {
 		if _, err := rendered(row.values); err == nil || !strings.Contains(err.Error(), row.want) {

@@ -20,7 +20,7 @@ import (
 
 var files = []string{
 	"rbac/operator.yaml", "rbac/users.yaml",
-	"../charts/trainyard/templates/operator-rights.yaml", "../charts/trainyard/templates/user-roles.yaml",
+	"../charts/trainyard/templates/operator-rights.yaml", "../charts/trainyard/templates/user-roles.yaml", "../charts/trainyard/templates/recorder-rights.yaml",
 }
 
 func main() {
@@ -116,7 +116,7 @@ const (
 )
 
 // blocksOf are the lines of each block: what the operator does with jobs, its right to own children, what is cluster-wide, what
-// people who edit or view do, and the pod groups of gangs.
+// the recorder and people who edit or view do, and the pod groups of gangs.
 func blocksOf(groups []*group) map[string]string {
 	blocks := map[string]string{}
 	add := func(block, group, verbs string, resources ...[]string) {
@@ -131,6 +131,7 @@ func blocksOf(groups []*group) map[string]string {
 		add("operator", g.name, read, g.bases)
 		add("finalizers", g.name, "update", subresource(g.jobs, "finalizers"))
 		add("cluster", g.name, read, g.clusterBases)
+		add("recorder", g.name, read, g.jobs)
 		add("edit", g.name, write, g.jobs, scale, g.bases)
 		add("edit", g.name, "get", status)
 		add("edit", g.name, read, g.clusterBases)

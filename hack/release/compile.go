@@ -18,6 +18,7 @@ const (
 	commandLine = "trainyard"
 	operator    = "trainyard-operator"
 	agent       = "trainyard-agent"
+	recorder    = "trainyard-recorder"
 )
 
 // platforms are where each program runs. The local cluster is a part of the command line on Linux only.
@@ -31,6 +32,8 @@ var platforms = []program{
 	{name: operator, os: "linux", arch: "arm64"},
 	{name: agent, os: "linux", arch: "amd64"},
 	{name: agent, os: "linux", arch: "arm64"},
+	{name: recorder, os: "linux", arch: "amd64"},
+	{name: recorder, os: "linux", arch: "arm64"},
 }
 
 // tags are those of `make build`: without this one the linker keeps all symbols for plugins of kustomize, which do not exist.

@@ -17,8 +17,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// images are the programs of each image. The first one is run. The operator's has the agent, which pods of MPI jobs take from it.
-var images = [][]string{{commandLine}, {operator, agent}}
+// images are the programs of each image. The first one is run. The operator's has the agent, which pods of MPI jobs take from it, and the recorder.
+var images = [][]string{{commandLine}, {operator, agent, recorder}}
 
 // writeImages writes each image for all its Linux platforms, as an OCI archive: a tar of an image layout.
 func writeImages(s source, programs []program, out string) error {

@@ -76,7 +76,7 @@ func TestRelease(t *testing.T) {
 		same(t, filepath.Join(to, "usr/bin/kubectl-trainyard"), programs[0].file)
 	})
 	t.Run("has images for both architectures", func(t *testing.T) {
-		for _, names := range [][]string{{"trainyard"}, {"trainyard-operator", "trainyard-agent"}} {
+		for _, names := range [][]string{{"trainyard"}, {"trainyard-operator", "trainyard-agent", "trainyard-recorder"}} {
 			index := unpacked(t, filepath.Join(out, names[0]+"_1.2.3.oci.tar"))
 			if err := validate.Index(index); err != nil {
 				t.Errorf("%s: %v", names[0], err)
