@@ -191,18 +191,17 @@ func (s *session) Start(ctx context.Context) error {
 	return errors.Join(err, s.store.UploadAll(limited, time.Now()))
 }
 
-// reporter logs an error once, until there is another or none.
+// reporter logs an error once, until there is none.
 func reporter(fails, works string) func(error) {
-	last := ""
+	failing := false
 	return func(err error) {
 		switch {
-		case err != nil && err.Error() != last:
+		case err != nil && !failing:
 			klog.ErrorS(err, fails)
-			last = err.Error()
-		case err == nil && last != "":
+		case err == nil && failing:
 			klog.InfoS(works)
-			last = ""
 		}
+		failing = err != nil
 	}
 }
 

@@ -202,7 +202,7 @@ func (s *Store) found(now time.Time, remote map[jobKey]*remoteJob) (jobs []sized
 		if known[uid] {
 			continue
 		}
-		r, err := (&Store{dir: s.dir}).Load(namespace, uid)
+		r, err := s.LoadFetched(namespace, uid)
 		info, statErr := os.Stat(dir)
 		switch {
 		case err == nil:

@@ -185,7 +185,17 @@ var ErrDamaged = errors.New("damaged")
 
 // Load is the record of a job.
 func (s *Store) Load(namespace string, uid types.UID) (*Record, error) {
-	content, err := s.read(s.recordFile(namespace, uid))
+	return s.load(namespace, uid, s.read)
+}
+
+// LoadFetched is the record of a job for the process that writes: after Fetch the disk has all records that may still change. It asks nothing of an object
+// store, which may take long.
+func (s *Store) LoadFetched(namespace string, uid types.UID) (*Record, error) {
+	return s.load(namespace, uid, os.ReadFile)
+}
+
+func (s *Store) load(namespace string, uid types.UID, read func(path string) ([]byte, error)) (*Record, error) {
+	content, err := read(s.recordFile(namespace, uid))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNone
 	}

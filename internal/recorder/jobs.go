@@ -123,7 +123,7 @@ func (r *Recorder) find(namespace string, uid types.UID) *job {
 // load continues the record of a job if there is one. A damaged one is set aside, and a new one begins: the object of the job has most of what
 // was in it. If the record cannot be read now, the job stays unread.
 func (r *Recorder) load(j *job) error {
-	old, err := r.store.Load(j.namespace, j.uid)
+	old, err := r.store.LoadFetched(j.namespace, j.uid)
 	switch {
 	case err == nil:
 		r.resume(j, old)

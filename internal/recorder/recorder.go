@@ -95,7 +95,7 @@ func New(store *record.Store, from Sources) (*Recorder, error) {
 			r.settled[summary.UID] = &settledJob{Summary: summary}
 			continue
 		}
-		old, err := store.Load(summary.Namespace, summary.UID)
+		old, err := store.LoadFetched(summary.Namespace, summary.UID)
 		switch {
 		case err == nil:
 			j := newJob(summary.Namespace, summary.UID)
