@@ -23,6 +23,11 @@ func TestImportsGoOneWay(t *testing.T) {
 			never:    []string{"k8s.io/kubernetes/", "go.etcd.io/etcd/server", "github.com/minio/", module + "internal/cluster", module + "internal/procrun"},
 		},
 		{
+			sentence: "the recorder of a cluster links neither Kubernetes' components nor the store",
+			packages: "./cmd/trainyard-recorder",
+			never:    []string{"k8s.io/kubernetes/", "go.etcd.io/etcd/server", module + "internal/cluster", module + "internal/procrun", module + "internal/cli"},
+		},
+		{
 			sentence: "the enclave imports no other package of ours",
 			packages: "./internal/enclave/...",
 			never:    []string{module},
