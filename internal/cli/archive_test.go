@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand"
 	"net/http"
@@ -15,6 +16,10 @@ import (
 
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/yaml"
 
 	"github.com/trainyard/trainyard/internal/record"
 	"github.com/trainyard/trainyard/internal/record/s3"
@@ -74,6 +79,33 @@ func runsArchive(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
+// asRecorder is a kubeconfig with the rights that the chart gives the recorder, and no others.
+func (w team) asRecorder(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../../charts/trainyard/templates/recorder-rights.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ = bytes.Cut(text, []byte("\nrules:\n"))
+	text, _, _ = bytes.Cut(text, []byte("\n---"))
+	var rules []rbacv1.PolicyRule
+	if err := yaml.UnmarshalStrict(text, &rules); err != nil || len(rules) < 4 {
+		t.Fatalf("the chart's rights are %v, %v", rules, err)
+	}
+	config, err := clientcmd.LoadFromFile(w.Kubeconfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range config.AuthInfos {
+		config.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: w.person("recorder", true, append(rules, may("", "namespaces", "get"))...)}
+	}
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, file); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
 // TestTheRecorderOfACluster lets trainyard-recorder follow logs by the API server and keep them in S3. It is killed and loses its disk while jobs write, and S3 fails
 // for a while. Every line is in the bucket once, also those of a container that is restarted in its pod and of a pod that is deleted.
 func TestTheRecorderOfACluster(t *testing.T) {
@@ -94,12 +126,13 @@ func TestTheRecorderOfACluster(t *testing.T) {
 		write(t, file, job(name, 1, script))
 		a.expect(a.types("submit", "-f", file), 0)
 	}
+	kubeconfig := team{World: a.World}.asRecorder(t)
 	var dir string
 	start := func() {
 		if dir == "" || random.Intn(2) == 0 {
 			dir = t.TempDir() // as on another node
 		}
-		a.cmd = runsArchive(t, "--kubeconfig="+local.Shared(t).Kubeconfig(), "--namespace="+a.Namespace, "--store="+bucket.address(), "--dir="+dir, "--health-probe-bind-address=0")
+		a.cmd = runsArchive(t, "--kubeconfig="+kubeconfig, "--namespace="+a.Namespace, "--store="+bucket.address(), "--dir="+dir, "--health-probe-bind-address=0")
 	}
 	local := func() *archive {
 		store, err := s3.OpenStore(bucket.address(), dir)
