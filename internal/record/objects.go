@@ -138,13 +138,13 @@ func (s *Store) readHeaders(dir string, all []part) error {
 	return reads.Wait()
 }
 
-// Fetch takes from the object store what a process needs to continue: the index of jobs, and the records of those that are not deleted.
-// Files that are on disk are newer.
+// Fetch takes from the object store what a process needs to continue: the index of jobs, and the records of those that are not deleted, or that the
+// index does not have because the last process was killed. Files that are on disk are newer.
 func (s *Store) Fetch(ctx context.Context) error {
 	if s.remote == nil {
 		return nil
 	}
-	days, err := s.remote.List(ctx, s.name(s.indexDir())+"/")
+	days, err := s.list(s.indexDir())
 	if err != nil {
 		return err
 	}
@@ -153,19 +153,25 @@ func (s *Store) Fetch(ctx context.Context) error {
 			return err
 		}
 	}
+	jobs, err := s.remoteJobs()
+	if err != nil {
+		return err
+	}
 	all, err := s.Summaries()
 	if err != nil {
 		return err
 	}
-	var fetches errgroup.Group
-	fetches.SetLimit(parallel)
 	for _, summary := range all {
 		if !summary.Deleted.IsZero() && summary.Complete {
-			continue
+			delete(jobs, jobKey{summary.Namespace, summary.UID})
 		}
-		s.remote.continued[summary.UID] = true
+	}
+	var fetches errgroup.Group
+	fetches.SetLimit(parallel)
+	for key := range jobs {
+		s.remote.continued[key.uid] = true
 		fetches.Go(func() error {
-			return errors.Join(s.fetch(ctx, s.name(s.recordFile(summary.Namespace, summary.UID))), s.fetch(ctx, s.name(s.usageFile(summary.Namespace, summary.UID))))
+			return errors.Join(s.fetch(ctx, s.name(s.recordFile(key.namespace, key.uid))), s.fetch(ctx, s.name(s.usageFile(key.namespace, key.uid))))
 		})
 	}
 	return fetches.Wait()
