@@ -77,8 +77,8 @@ type run struct {
 	writer *record.LogWriter
 	busy   bool
 	cancel context.CancelFunc
-	// clean says that the log was read to the end that it had then, and tail is a line there that had no end. done says that the log is complete,
-	// or what is missing of it is a gap.
+	// clean says that the log was read to its end: a request that follows a container ends with it. tail is a line there that had no end. done says
+	// that the log is complete, or what is missing of it is a gap.
 	clean, done bool
 	tail        []byte
 	due         time.Time
@@ -274,7 +274,7 @@ func (r *run) end(how how, err error, now time.Time) {
 	r.busy, r.failed = false, nil
 	switch {
 	case err == nil:
-		r.clean, r.done, r.wait = true, how >= final, minRetry
+		r.clean, r.done, r.wait = how != poll, how >= final, minRetry
 		if how == poll {
 			r.wait = pollInterval
 		}
@@ -282,7 +282,6 @@ func (r *run) end(how how, err error, now time.Time) {
 		if !apierrors.IsNotFound(err) && !apierrors.IsBadRequest(err) && !errors.Is(err, context.Canceled) && !errors.Is(err, errOther) {
 			r.failed = err
 		}
-		r.clean = false
 		r.wait = min(max(2*r.wait, minRetry), maxRetry)
 	}
 	r.due = now.Add(r.wait)
@@ -293,6 +292,9 @@ func (r *run) end(how how, err error, now time.Time) {
 
 // errOther says that a pod or a container of the same name has taken the place of the one whose log is wanted.
 var errOther = errors.New("the log is of another pod or of another run of its container")
+
+// errNoLog says that kubelet answers with a sentence instead of a log: it has removed the log.
+var errNoLog = errors.New("this is not a log")
 
 // request reads a log, from the last entry that is recorded on.
 func (f *follower) request(ctx context.Context, pod *corev1.Pod, r *run, how how) error {
@@ -314,9 +316,13 @@ func (f *follower) request(ctx context.Context, pod *corev1.Pod, r *run, how how
 	if now.UID != pod.UID || restartsOf(now, r.container) != restartsOf(pod, r.container) {
 		return errOther
 	}
-	r.tail, err = copyLog(r.writer, stream)
-	if err == nil && how >= final && len(r.tail) > 0 {
-		err = r.writer.Write(r.tail)
+	tail, err := copyLog(r.writer, stream)
+	if errors.Is(err, errNoLog) {
+		return err // it is gone, and as far as we know it had nothing new
+	}
+	r.clean, r.tail = false, tail
+	if err == nil && how >= final && len(tail) > 0 {
+		err = r.writer.Write(tail)
 	}
 	return err
 }
@@ -384,7 +390,7 @@ func (c *converter) add(more []byte) (entries []byte, _ error) {
 			case !ok && !ended && len(stamp) < len(time.RFC3339Nano)+10:
 				return entries, nil // the time is not complete yet
 			case !ok && !ended || !isTime(string(stamp)):
-				return entries, fmt.Errorf("this is not a log: %.100q", c.text)
+				return entries, fmt.Errorf("%w: %.100q", errNoLog, c.text)
 			}
 			c.time, c.text = string(stamp), append([]byte(nil), text...)
 		}
