@@ -4,7 +4,9 @@ package job
 func (p *pass) suspend() {
 	s := p.next()
 	if !s.Is(Suspended) {
-		p.progress() // once its pod is being deleted, nobody can tell a success of the same second from an exit on SIGTERM
+		// Once its pod is being deleted, nobody can tell a success of the same second from an exit on SIGTERM. A cache may be behind.
+		p.Ask.Pods = p.Ask.Pods || len(s.Attempts) > 0 && !p.Live
+		p.progress()
 		s.closeAttempt(p.Now, ReasonSuspended, "")
 		s.unset(Restarting)
 		s.clear(Running, p.reason(Suspended), p.sentence("is suspended"), p.Now)

@@ -52,6 +52,21 @@ func TestASuccessInTheSecondOfASuspensionCounts(t *testing.T) {
 	}
 }
 
+// A cache may not show yet that a replica has succeeded. A job that has run nothing has nothing to ask for.
+func TestASuspensionLooksPastTheCache(t *testing.T) {
+	suspended := func(w *world) Ask {
+		o := w.observe(0)
+		o.Job.Policy.Suspend, o.Live = true, false
+		return Decide(o).Ask
+	}
+	if !suspended(started(t, demo(1))).Pods {
+		t.Error("pods are deleted on the word of a cache")
+	}
+	if suspended(newWorld(demo(1))).Pods {
+		t.Error("a job that begins suspended costs a list")
+	}
+}
+
 func TestATrainingThatSucceededIsNotRunAgainAfterASuspension(t *testing.T) {
 	for _, row := range []struct {
 		sentence string

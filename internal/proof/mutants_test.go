@@ -265,4 +265,8 @@ var mutants = []mutant{
 		"an event is given up after seconds", "events/recorder.go",
 		"Factor: 2, Steps: 8}", "Factor: 2, Steps: 4}", "events TestAnEventIsTriedAgainWhereThatHelps", "",
 	},
+	{
+		"a suspension believes the cache", "job/suspend.go",
+		"		p.Ask.Pods = p.Ask.Pods || len(s.Attempts) > 0 && !p.Live\n", "", "job TestASuspensionLooksPastTheCache", "",
+	},
 }
