@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -79,5 +80,29 @@ func TestAnMPIRingOverFourPods(t *testing.T) {
 	var mj kubeflowv1.MPIJob
 	if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: w.Namespace, Name: "demo"}, &mj); err != nil || !mj.IsV2beta1() {
 		t.Errorf("the stored job does not know its version (%v): %+v", err, mj.Spec)
+	}
+}
+
+// When a job is suspended, its ranks get SIGTERM, and time to save what they have.
+func TestTheRanksOfASuspendedMPIJobCanSave(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	folder := local.Folder(t)
+	rank := fmt.Sprintf("trap 'echo saved > %s/$OMPI_COMM_WORLD_RANK; exit 0' TERM; echo ready; while :; do sleep 0.1; done", folder)
+	manifest := mpiJob("v1", "runPolicy: {backoffLimit: 0}", 2, "mpirun", "sh", "-c", rank)
+	w.Apply(strings.ReplaceAll(manifest, "terminationGracePeriodSeconds: 1,", "terminationGracePeriodSeconds: 60,"))
+	w.Await("ready\nready", "logs", "demo-launcher", "-c", "mpi")
+	j := &training{world: w, name: "demo", empty: &kubeflowv1.MPIJob{}}
+	j.edit(suspended(true))
+	w.Eventually("its pods are gone", func() error {
+		if n := len(j.pods()); n > 0 {
+			return fmt.Errorf("there are %d", n)
+		}
+		return nil
+	})
+	for _, rank := range []string{"0", "1"} {
+		if text, err := os.ReadFile(filepath.Join(folder, rank)); err != nil || string(text) != "saved\n" {
+			t.Errorf("rank %s has not saved: %q (%v)", rank, text, err)
+		}
 	}
 }

@@ -5,18 +5,22 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
 	"github.com/trainyard/trainyard/internal/testing/local"
 )
 
@@ -54,21 +58,10 @@ func (w *world) installRights() (token string) {
 	}
 	w.Kubectl("apply", "--server-side", "--namespace="+home, "-k", w.overlay("../../config/rbac"))
 	w.Kubectl("apply", "--server-side", "--namespace="+home, "-k", w.overlay("../../config/mpi"))
-	for _, right := range []authorizationv1.ResourceAttributes{ // one of each role: they take effect a moment later
-		{Group: "kubeflow.org", Resource: "pytorchjobs", Verb: "watch"}, {Resource: "nodes", Verb: "get"}, {Resource: "secrets", Verb: "create"},
-		{Namespace: home, Group: "coordination.k8s.io", Resource: "leases", Verb: "update"},
-	} {
-		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-			User: "system:serviceaccount:" + home + ":trainyard-operator", ResourceAttributes: &right,
-		}}
-		w.Eventually(fmt.Sprintf("the operator may %s %s", right.Verb, right.Resource), func() error {
-			answer, err := w.Client.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-			if err == nil && !answer.Status.Allowed {
-				err = fmt.Errorf("it may not: %s", answer.Status.Reason)
-			}
-			return err
-		})
-	}
+	w.awaitRights("system:serviceaccount:"+home+":trainyard-operator",
+		authorizationv1.ResourceAttributes{Group: "kubeflow.org", Resource: "pytorchjobs", Verb: "watch"}, authorizationv1.ResourceAttributes{Resource: "nodes", Verb: "get"},
+		authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "create"},
+		authorizationv1.ResourceAttributes{Namespace: home, Group: "coordination.k8s.io", Resource: "leases", Verb: "update"})
 	day := int64(24 * 60 * 60)
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &day}}
 	answer, err := w.Client.CoreV1().ServiceAccounts(home).CreateToken(ctx, "trainyard-operator", request, metav1.CreateOptions{})
@@ -76,6 +69,21 @@ func (w *world) installRights() (token string) {
 		w.Fatal(err)
 	}
 	return answer.Status.Token
+}
+
+// awaitRights waits until a user has rights, one of each role: they take effect a moment after they are given.
+func (w *world) awaitRights(user string, rights ...authorizationv1.ResourceAttributes) {
+	w.Helper()
+	for _, right := range rights {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: &right}}
+		w.Eventually(fmt.Sprintf("%s may %s %s", user, right.Verb, right.Resource), func() error {
+			answer, err := w.Client.AuthorizationV1().SubjectAccessReviews().Create(context.Background(), review, metav1.CreateOptions{})
+			if err == nil && !answer.Status.Allowed {
+				err = fmt.Errorf("it may not: %s", answer.Status.Reason)
+			}
+			return err
+		})
+	}
 }
 
 // overlay puts a folder of kustomize into the namespace.
@@ -108,6 +116,41 @@ func TestTheOperatorMayLead(t *testing.T) {
 	case <-time.After(local.Timeout):
 		t.Error("it does not")
 	}
+}
+
+// An operator without the rights of config/mpi runs all kinds but MPIJobs, which wait and say what is missing.
+func TestAnMPIJobWithoutItsRightWaits(t *testing.T) {
+	t.Parallel()
+	w := withoutOperator(t)
+	w.asInstalled() // there are the roles
+	user := "operator-without-mpi-of-" + w.Namespace
+	for _, role := range []string{"trainyard-operator", "trainyard-operator-cluster"} {
+		binding := &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: role + "-" + w.Namespace}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}},
+		}
+		if err := w.client.Create(t.Context(), binding); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = w.client.Delete(context.Background(), binding) })
+	}
+	w.awaitRights(user, authorizationv1.ResourceAttributes{Group: "kubeflow.org", Resource: "pytorchjobs", Verb: "watch"}, authorizationv1.ResourceAttributes{Resource: "nodes", Verb: "get"})
+	installed := rest.CopyConfig(w.Config)
+	installed.Impersonate.UserName = user
+	mgr, err := newOperator(installed, w.Namespace, prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.start(mgr)
+	w.Apply(mpiJob("v1", "runPolicy: {backoffLimit: 0}", 1, "true"))
+	ring := &training{world: w, name: "demo", empty: &kubeflowv1.MPIJob{}}
+	s := ring.until("says what it waits for", func(s kubeflowv1.JobStatus) bool {
+		return strings.Contains(s.Message, `cannot create resource "secrets"`) && strings.Contains(s.Message, "the operator needs the rights of config/mpi, which is mpi: true in the chart")
+	})
+	if newest(s).Type != kubeflowv1.JobCreated || len(ring.pods()) != 0 {
+		t.Errorf("it has %d pods, and the status\n%s", len(ring.pods()), describe(s))
+	}
+	w.submit(gang(1, "true", func(pj *kubeflowv1.PyTorchJob) { pj.Name = "other" })).becomes(kubeflowv1.JobSucceeded)
 }
 
 // checkRights sees that the world's operator asked for nothing that it may not.
