@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -85,21 +86,27 @@ func served[J client.Object](w *world, jobs theirJobs[J], job J, parts func(J) (
 	}
 	name := created.GetName()
 	awaits(w, jobs, created, func(j J) bool { _, s := parts(j); return holds(s, theirs.JobSuspended) })
-	got, err := jobs.Get(w.t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		w.Fatal(err)
-	}
-	policy, _ := parts(got)
-	policy.ActiveDeadlineSeconds = new(int64(600))
-	if _, err := jobs.Update(w.t.Context(), got, metav1.UpdateOptions{}); err != nil && !apierrors.IsConflict(err) {
-		w.Errorf("editing it: %v", err)
+	if err := retry.RetryOnConflict(retry.DefaultBackoff, func() error { // the operator writes the status at the same time
+		got, err := jobs.Get(w.t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		policy, _ := parts(got)
+		policy.ActiveDeadlineSeconds = new(int64(600))
+		_, err = jobs.Update(w.t.Context(), got, metav1.UpdateOptions{})
+		return err
+	}); err != nil {
+		w.Fatalf("editing it: %v", err)
 	}
 	resumed, err := jobs.Patch(w.t.Context(), name, types.MergePatchType, []byte(`{"spec":{"runPolicy":{"suspend":false}}}`), metav1.PatchOptions{})
 	if err != nil {
 		w.Fatal(err)
 	}
 	ended := awaits(w, jobs, resumed, func(j J) bool { _, s := parts(j); return holds(s, theirs.JobSucceeded) })
-	_, status := parts(ended)
+	policy, status := parts(ended)
+	if policy.ActiveDeadlineSeconds == nil || *policy.ActiveDeadlineSeconds != 600 {
+		w.Errorf("it reads the run policy %+v, without the deadline that it has written", policy)
+	}
 	if status.Conditions[0].Type != theirs.JobCreated || status.StartTime == nil || status.CompletionTime == nil {
 		w.Errorf("it reads the status %+v", status)
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -125,13 +126,15 @@ func TestTheRuntimesOfTrainer(t *testing.T) {
 			w.says(name+"-node-1", "rank 1 of 2 met")
 		})
 	}
-	w.row("deepspeed-distributed lets mpirun start processes on the launcher and the other nodes", func(w *world) {
-		w.submit(trainjob("deepspeed", func(tj *trainer.TrainJob) {
-			tj.Spec.RuntimeRef = ref(w, "deepspeed-distributed")
-			tj.Spec.Trainer = &trainer.Trainer{NumNodes: new(int32(2)), Command: []string{"mpirun", "hostname"}}
-		})).becomes(kubeflowv1.JobSucceeded)
-		w.says("deepspeed-launcher-0", "deepspeed-launcher-0", "deepspeed-node-0")
-	})
+	for _, name := range []string{"deepspeed", "mlx"} {
+		w.row(name+"-distributed lets mpirun start processes on the launcher and the other nodes", func(w *world) {
+			w.submit(trainjob(name, func(tj *trainer.TrainJob) {
+				tj.Spec.RuntimeRef = ref(w, name+"-distributed")
+				tj.Spec.Trainer = &trainer.Trainer{NumNodes: new(int32(2)), Command: []string{"mpirun", "hostname"}}
+			})).becomes(kubeflowv1.JobSucceeded)
+			w.says(name+"-launcher-0", name+"-launcher-0", name+"-node-0")
+		})
+	}
 	w.row("our mpi-distributed needs no command for its nodes, and no user", func(w *world) {
 		w.submit(trainjob("ours", func(tj *trainer.TrainJob) {
 			tj.Spec.RuntimeRef = ref(w, "mpi-distributed")
@@ -141,7 +144,10 @@ func TestTheRuntimesOfTrainer(t *testing.T) {
 	})
 	w.row("torchtune's initializers need a claim that the job would create", func(w *world) {
 		j := w.submit(trainjob("torchtune", func(tj *trainer.TrainJob) { tj.Spec.RuntimeRef = ref(w, "torchtune-llama3.2-1b") }))
-		j.becomes(kubeflowv1.JobFailed)
+		s := j.becomes(kubeflowv1.JobFailed)
 		j.conditioned("Failed", "TrainingRuntimeNotSupported")
+		if want := "volumeClaimPolicies (create the claim, and name it among the volumes)"; !strings.Contains(newest(s).Message, want) {
+			w.Errorf("it says %q, want %q in it", newest(s).Message, want)
+		}
 	})
 }
