@@ -303,7 +303,7 @@ func TestTheRecordOutlivesTheJob(t *testing.T) {
 // TestAJobThatFailsForEver has a record of bounded size.
 func TestAJobThatFailsForEver(t *testing.T) {
 	s := newSite(t)
-	const attempts = 250
+	const attempts = 130
 	for n := range int32(attempts) {
 		pod := workerPod("1", corev1.PodFailed)
 		pod.UID, pod.Labels[naming.LabelAttempt] = types.UID(fmt.Sprint("p", n)), fmt.Sprint(n)
@@ -312,14 +312,14 @@ func TestAJobThatFailsForEver(t *testing.T) {
 			j.Status.Attempts = []kubeflowv1.Attempt{{Number: n, Reason: fmt.Sprint("Failure", n)}}
 		}), false)
 		s.r.podChanged(pod, false)
-		s.r.eventHappened(&corev1.Event{ObjectMeta: metav1.ObjectMeta{UID: types.UID(fmt.Sprint("e", n))}, InvolvedObject: corev1.ObjectReference{Kind: "Pod", UID: pod.UID}})
+		s.r.eventHappened(&corev1.Event{ObjectMeta: metav1.ObjectMeta{UID: types.UID(fmt.Sprint("e", n)), Namespace: "default"}, InvolvedObject: corev1.ObjectReference{Kind: "Pod", UID: pod.UID}})
 		gone := pod.DeepCopy()
 		gone.ResourceVersion = "2"
 		s.r.podChanged(gone, true)
 		for range 4 {
 			s.step(scanInterval)
 		}
-		if n == 200 {
+		if n == 115 {
 			s.restart()
 		}
 	}
@@ -340,7 +340,7 @@ func TestAJobThatFailsForEver(t *testing.T) {
 		}
 	}
 	gap := r.Attempts[keptFirst]
-	if want := "the 150 attempts from 11 to 160 are not kept, because the job has more than 100"; gap.Reason != notKept || gap.Message != want || r.Attempts[keptFirst+1].Number != 160 {
+	if want := "the 30 attempts from 11 to 40 are not kept, because the job has more than 100"; gap.Reason != notKept || gap.Message != want || r.Attempts[keptFirst+1].Number != 40 {
 		t.Errorf("in their place is %+v, followed by %d", gap, r.Attempts[keptFirst+1].Number)
 	}
 }
