@@ -16,9 +16,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
+	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
 	"github.com/trainyard/trainyard/internal/testing/local"
 )
 
@@ -26,7 +29,8 @@ import (
 const (
 	mostReadyRatio = 1.5   // of the time a bare API server takes
 	mostRunRatio   = 2.5   // the same, for a job that prints one line
-	mostMemory     = 450.0 // MB, idle
+	mostMemory     = 450.0 // MB, idle, with the operator
+	mostAfterWork  = 1.3   // times its memory when fresh, after jobs came and went
 	leastPods      = 20.0  // a second, of 100 that run `true`
 	mostNodeMemory = 60.0  // MB, that a further node adds, idle
 	mostNodeTime   = 1.0   // s, that a further node adds until the cluster is ready
@@ -70,9 +74,9 @@ func BenchmarkStart(b *testing.B) {
 			b.ReportMetric(memory, name+"-MB")
 			local.Report("%-24s  ready in %.2f s, %.2f times the bare one's, and %.0f MB idle", row.name, ready, ready/bareReady, memory)
 		}
-		ratio, memory := local.Median(cluster, local.Launched.Seconds)/bareReady, local.Median(cluster, local.Launched.Megabytes)
+		ratio, memory := local.Median(cluster, local.Launched.Seconds)/bareReady, local.Median(operator, local.Launched.Megabytes)
 		holdTo(b, "local cluster ready", ratio, mostReadyRatio)
-		local.Report("local cluster idle with %.0f MB (at most %.0f: %s)", memory, mostMemory, local.Met(memory <= mostMemory))
+		local.Report("with operator idle with %.0f MB (at most %.0f: %s)", memory, mostMemory, local.Met(memory <= mostMemory))
 	}
 }
 
@@ -92,6 +96,53 @@ func BenchmarkFurtherNodes(b *testing.B) {
 		local.Report("a further node adds %.2f s (at most %.0f: %s) and %.0f MB (at most %.0f: %s)",
 			seconds, mostNodeTime, local.Met(seconds <= mostNodeTime), memory, mostNodeMemory, local.Met(memory <= mostNodeMemory))
 	}
+}
+
+// BenchmarkMemoryAfterWork lets jobs of two pods come and go, some at a time, until their TTL has deleted all. It compares the memory of the
+// cluster at rest with what it had before.
+func BenchmarkMemoryAfterWork(b *testing.B) {
+	const jobs, together, rest = 250, 10, time.Minute
+	for range b.N {
+		up := local.StartUp(b, b.TempDir()).Ready()
+		w := local.At(b, up.Kubeconfig())
+		<-time.After(settling)
+		fresh := local.MemoryOf(up.Pid())
+		for first := 0; first < jobs; first += together {
+			runJobs(w, first, together)
+		}
+		<-time.After(rest)
+		after := local.MemoryOf(up.Pid())
+		b.ReportMetric(after/fresh, "ratio")
+		local.Report("after %d jobs of two pods the cluster has %.2f times the memory that it had (at most %.1f: %s): %.0f MB, and %.0f MB before",
+			jobs, after/fresh, mostAfterWork, local.Met(after/fresh <= mostAfterWork), after/1e6, fresh/1e6)
+		up.Signal(syscall.SIGTERM)
+		up.Wait()
+	}
+}
+
+// runJobs creates jobs that do nothing, and waits until they have succeeded and are deleted.
+func runJobs(w *local.World, first, n int) {
+	w.Helper()
+	client := dynamic.NewForConfigOrDie(w.Config).Resource(kubeflowv1.GroupVersion.WithResource("pytorchjobs")).Namespace(w.Namespace)
+	role := map[string]any{"replicas": int64(1), "template": map[string]any{"spec": map[string]any{
+		"containers": []any{map[string]any{"name": "pytorch", "image": "local", "command": []any{"true"}}},
+	}}}
+	for i := range n {
+		job := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": kubeflowv1.GroupVersion.String(), "kind": "PyTorchJob", "metadata": map[string]any{"name": fmt.Sprintf("job-%d", first+i)},
+			"spec": map[string]any{"runPolicy": map[string]any{"ttlSecondsAfterFinished": int64(0)}, "pytorchReplicaSpecs": map[string]any{"Master": role, "Worker": role}},
+		}}
+		if _, err := client.Create(w.Context(), job, metav1.CreateOptions{}); err != nil {
+			w.Fatal(err)
+		}
+	}
+	w.Eventually("the jobs are deleted", func() error {
+		left, err := client.List(w.Context(), metav1.ListOptions{})
+		if err == nil && len(left.Items) > 0 {
+			err = fmt.Errorf("%d are left", len(left.Items))
+		}
+		return err
+	})
 }
 
 func startUp(b *testing.B, args ...string) local.Launched {

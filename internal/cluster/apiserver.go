@@ -154,7 +154,6 @@ func (a *apiServer) options(ctx context.Context) (options.CompletedOptions, erro
 		"--endpoint-reconciler-type=master-count",
 		"--runtime-config=scheduling.k8s.io/v1beta1=true",
 		"--allow-privileged=true",
-		"--profiling=false",
 		"--enable-admission-plugins=ResourceQuota,LimitRanger",
 		"--max-requests-inflight=2000",
 		"--max-mutating-requests-inflight=1000",

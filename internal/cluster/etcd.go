@@ -29,6 +29,10 @@ func startEtcd(ctx context.Context, dir string, log *zap.Logger) (endpoint strin
 	config.AutoCompactionMode = embed.CompactorModePeriodic
 	config.AutoCompactionRetention = "15m"
 	config.QuotaBackendBytes = 4 << 30
+	// No other member has to catch up, so there is no use for thousands of past writes in memory, and hundreds of megabytes on disk.
+	config.SnapshotCatchUpEntries = 10
+	config.SnapshotCount = 2000
+	config.MaxWalFiles = 2
 	folder, err := os.Open(dir)
 	if err != nil {
 		return "", nil, fmt.Errorf("opening the store's folder: %w", err)

@@ -31,6 +31,7 @@ func freeMemoryWhenIdle(ctx context.Context) {
 		now := allocated()
 		if now-last < idleAllocation && (freed == 0 || now-freed > freeAfterAllocation) {
 			debug.FreeOSMemory()
+			unmapProgram()
 			freed = now
 		}
 		last = now
