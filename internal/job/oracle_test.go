@@ -140,6 +140,7 @@ func (or *oracle) checkCounts(o Observed, d Decision) {
 				failed--
 			}
 			or.checkHarm(a)
+			or.checkPlaces(o, a)
 		}
 		if counted := is.Retries + is.Disruptions - was.Retries - was.Disruptions; counted != failed && !is.Finished() {
 			or.fault("2: %d attempts failed, %d were counted", failed, counted)
@@ -210,6 +211,32 @@ func (or *oracle) checkHarm(a Attempt) {
 		or.fault("7: attempt %d is charged, but nothing failed: %s", a.Number, a.Message)
 	case a.Reason == ReasonDisrupted && harm[Disruption] == 0:
 		or.fault("7: attempt %d was disrupted by nothing: %s", a.Number, a.Message)
+	}
+}
+
+// checkPlaces sees that an attempt gives its places up only if truly a part of its members had them while others had none, and all were there for
+// scheduleTimeoutSeconds.
+func (or *oracle) checkPlaces(o Observed, a Attempt) {
+	if a.Reason != ReasonUnplaced || a.Number < o.Status.Attempt {
+		return
+	}
+	placed, waiting := 0, 0
+	for _, pod := range or.w.pods {
+		r, attempt, ok := o.Job.replicaOf(pod)
+		if !ok || !or.w.belongs(pod) || attempt != a.Number || !o.Job.InGang(*o.Job.role(r.Role)) {
+			continue
+		}
+		if pod.Spec.NodeName == "" {
+			waiting++
+		} else {
+			placed++
+		}
+		if due := pod.CreationTimestamp.Add(time.Duration(*o.Job.ScheduleTimeoutSeconds) * time.Second); o.Now.Before(due) {
+			or.fault("6: attempt %d gives its places up before %s has waited", a.Number, pod.Name)
+		}
+	}
+	if placed == 0 || waiting == 0 {
+		or.fault("7: attempt %d gives its places up, though %d of its pods have a node and %d have none", a.Number, placed, waiting)
 	}
 }
 
@@ -293,7 +320,15 @@ func (or *oracle) note(o Observed, d Decision) {
 // noteRestart keeps from when the next attempt may begin, by its own count of the restarts that followed each other quickly.
 func (or *oracle) noteRestart(o Observed, s Status) {
 	n := slices.IndexFunc(s.Attempts, func(a Attempt) bool { return a.Number == o.Status.Attempt })
-	if s.Attempt == o.Status.Attempt || n < 0 || s.Attempts[n].Reason != ReasonRestarted && s.Attempts[n].Reason != ReasonDisrupted {
+	if s.Attempt == o.Status.Attempt || n < 0 {
+		return
+	}
+	if s.Attempts[n].Reason == ReasonUnplaced { // others must have time to take the places
+		or.row++
+		or.notBefore[s.Attempt] = o.Now.Add(restartDelay(or.row + 1))
+		return
+	}
+	if s.Attempts[n].Reason != ReasonRestarted && s.Attempts[n].Reason != ReasonDisrupted {
 		return
 	}
 	healthy := o.Status.Is(Running) && o.Now.Sub(o.Status.condition(Running).LastTransition) >= 10*time.Minute

@@ -83,6 +83,9 @@ func genJob(t *rapid.T) Job {
 		j.Policy.TTLSecondsAfterFinished = ptr(rapid.Int32Range(0, 100).Draw(t, "ttlSecondsAfterFinished"))
 		j.Owned = rapid.Bool().Draw(t, "owned")
 	}
+	if rapid.IntRange(0, 3).Draw(t, "placed one by one") == 0 {
+		j.ScheduleTimeoutSeconds = ptr(rapid.Int32Range(1, 300).Draw(t, "scheduleTimeoutSeconds"))
+	}
 	j.AvoidNodes = rapid.SampledFrom([]AvoidNodes{AvoidPrefer, AvoidRequire, AvoidOff}).Draw(t, "avoidNodes")
 	j.LeavesNodes = rapid.Bool().Draw(t, "leavesNodes")
 	j.Policy.CleanPodPolicy = rapid.SampledFrom([]CleanPodPolicy{CleanNone, CleanRunning, CleanAll}).Draw(t, "cleanPodPolicy")

@@ -182,6 +182,10 @@ var mutants = []mutant{
 		"	if p.Now.Before(s.NotBefore) {\n		p.requeueAt(s.NotBefore)\n		return\n	}\n", "", "job TestInvariants", "",
 	},
 	{
+		"places are released while all replicas wait for one", "job/schedule_timeout_seconds.go",
+		"without == 0 || without == members", "without == 0", "job TestInvariants", "",
+	},
+	{
 		"a pod is removed by force though its kubelet reports", "job/stuck.go",
 		"		case state == NodeGone || state == NodeOutOfService || state == NodeUnreachable:", "		case state != NodeUnknown:", "job TestInvariants", "",
 	},
