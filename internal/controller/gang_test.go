@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -18,6 +19,7 @@ import (
 
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
 	"github.com/trainyard/trainyard/api/naming"
+	"github.com/trainyard/trainyard/internal/controller"
 )
 
 var gangRounds = flag.Int("gangs", 2, "how often two gangs that fit one at a time are submitted together")
@@ -27,22 +29,24 @@ var gangRounds = flag.Int("gangs", 2, "how often two gangs that fit one at a tim
 func TestTwoGangsThatFitOneAtATime(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	place := w.places(4)
-	placed := w.followPlaces()
-	for round := range *gangRounds {
+	w.twoGangs(w.places(4), *gangRounds)
+}
+
+// twoGangs submits two gangs of four at the same time, several times. There is one place for each replica of one of them.
+func (w *world) twoGangs(place corev1.ResourceName, rounds int) {
+	w.Helper()
+	defer w.OneJobAtATime()()
+	for round := range rounds {
 		var both []*training
 		for _, name := range []string{fmt.Sprintf("a-%d", round), fmt.Sprintf("b-%d", round)} {
-			meets := fmt.Sprintf(`touch %[1]s/$RANK; until test $(ls %[1]s | wc -l) = 4; do sleep 0.05; done`, t.TempDir())
+			meets := fmt.Sprintf(`touch %[1]s/$RANK; until test $(ls %[1]s | wc -l) = 4; do sleep 0.05; done`, w.t.TempDir())
 			both = append(both, w.submit(gang(3, meets, asGang(name, place, ""))))
 		}
 		for _, j := range both {
 			if s := j.becomes(kubeflowv1.JobSucceeded); s.Attempt != 0 || s.Retries+s.Disruptions > 0 {
-				t.Errorf("it was restarted:\n%s", describe(s))
+				w.Errorf("it was restarted:\n%s", describe(s))
 			}
 		}
-	}
-	if mixed := placed(); len(mixed) > 0 {
-		t.Errorf("two gangs held places at the same time: %s", strings.Join(mixed, "; "))
 	}
 }
 
@@ -72,6 +76,55 @@ func TestAGangIsPreemptedWholeAndUncharged(t *testing.T) {
 	if s := first.becomes(kubeflowv1.JobSucceeded); s.Attempt != 1 || s.Retries != 0 || s.Disruptions != 1 {
 		t.Errorf("the job that gave way:\n%s", describe(s))
 	}
+}
+
+// Without a gang scheduler a replica gets a node though there is none for the other. It keeps the node for scheduleTimeoutSeconds, then the job
+// releases it, is not charged, and tries again.
+func TestAJobReleasesThePlacesOfAPart(t *testing.T) {
+	t.Parallel()
+	w := withoutOperator(t)
+	w.operateWith(func(o *controller.Options) { o.GangScheduler = controller.None })
+	place := w.places(1)
+	j := w.submit(gang(1, "test $TRAINYARD_ATTEMPT != 0 || sleep 600", asGang("demo", place, ""), func(pj *kubeflowv1.PyTorchJob) {
+		pj.Spec.RunPolicy.SchedulingPolicy.ScheduleTimeoutSeconds = new(int32(2))
+	}))
+	s := j.until("releases its place", func(s kubeflowv1.JobStatus) bool { return s.Attempt == 1 })
+	if why := s.Attempts[0]; why.Reason != "Unplaced" || why.Why != "1 of 2 places were not found within scheduleTimeoutSeconds 2; not charged" {
+		t.Errorf("the first attempt ended by %s: %s", why.Reason, why.Why)
+	}
+	w.places(2)
+	if s := j.becomes(kubeflowv1.JobSucceeded); s.Retries+s.Disruptions > 0 {
+		t.Errorf("it was charged:\n%s", describe(s))
+	}
+}
+
+// A member of a gang that comes back alone gets a place, though another member has finished and the scheduler no longer counts it.
+func TestAMemberOfAGangReturnsAlone(t *testing.T) {
+	t.Parallel()
+	newWorld(t).oneReturns()
+}
+
+func (w *world) oneReturns() {
+	w.Helper()
+	gate := filepath.Join(w.TempDir(), "gate")
+	script := fmt.Sprintf("case $(hostname) in *-2) exit;; esac; until test -f %s; do sleep 0.1; done", gate)
+	j := w.submit(tensorflow(roles{"Worker": running(3, script)}, func(tf *kubeflowv1.TFJob) {
+		tf.Name = "returns"
+		tf.Spec.RunPolicy.SchedulingPolicy = &kubeflowv1.SchedulingPolicy{}
+		tf.Spec.TFReplicaSpecs["Worker"].RestartPolicy = kubeflowv1.RestartPolicyOnFailure
+	}))
+	j.becomes(kubeflowv1.JobRunning)
+	j.until("knows that the last worker has finished", func(s kubeflowv1.JobStatus) bool { return s.ReplicaStatuses["Worker"].CompletedIndexes == "2" })
+	before := j.uids()["worker-1"]
+	w.Kubectl("delete", "pod", "returns-worker-1")
+	w.Eventually("the worker in the middle trains again", func() error {
+		if pod := j.pods()["worker-1"]; pod == nil || pod.UID == before || pod.Status.Phase != corev1.PodRunning {
+			return fmt.Errorf("the pod is %+v", pod)
+		}
+		return nil
+	})
+	open(w.t, gate)
+	j.becomes(kubeflowv1.JobSucceeded)
 }
 
 // A pod group belongs to one attempt, and is gone when the job is suspended or has ended. It costs one request more until the end.
@@ -144,45 +197,6 @@ func (w *world) priority(name string, value int32) string {
 	}
 	w.Cleanup(func() { _ = w.client.Delete(context.Background(), class) })
 	return class.Name
-}
-
-// followPlaces watches which jobs have pods with a node that have not ended. It returns a function that tells at which moments two jobs
-// had.
-func (w *world) followPlaces() func() []string {
-	w.Helper()
-	stream, err := w.Client.CoreV1().Pods(w.Namespace).Watch(context.Background(), metav1.ListOptions{})
-	if err != nil {
-		w.Fatal(err)
-	}
-	mixed := make(chan []string, 1)
-	go func() {
-		var moments []string
-		holders := map[string]map[string]bool{} // by job and pod
-		for e := range stream.ResultChan() {
-			pod, ok := e.Object.(*corev1.Pod)
-			if !ok {
-				continue
-			}
-			name := pod.Labels[naming.LabelJobName]
-			if holders[name] == nil {
-				holders[name] = map[string]bool{}
-			}
-			delete(holders[name], pod.Name)
-			if ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed; pod.Spec.NodeName != "" && !ended && e.Type != "DELETED" {
-				holders[name][pod.Name] = true
-			}
-			for other, pods := range holders {
-				if other != name && len(pods) > 0 && len(holders[name]) > 0 {
-					moments = append(moments, fmt.Sprintf("%d of %s and %d of %s", len(holders[name]), name, len(pods), other))
-				}
-			}
-		}
-		mixed <- moments
-	}()
-	return func() []string {
-		stream.Stop()
-		return <-mixed
-	}
 }
 
 // hasGroups waits until the job has these pod groups with these numbers of members, and no others.

@@ -135,6 +135,17 @@ func (w *world) operate(changes ...func(*ctrl.Options)) ctrl.Manager {
 	return mgr
 }
 
+// operateWith starts an operator with other options.
+func (w *world) operateWith(change func(*controller.Options)) {
+	w.Helper()
+	w.numbers = prometheus.NewRegistry()
+	mgr, err := newOperatorWith(w.asInstalled(), w.Namespace, w.numbers, change)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.start(mgr)
+}
+
 // start runs the manager until the world stops.
 func (w *world) start(mgr ctrl.Manager) {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -155,6 +166,13 @@ func (w *world) start(mgr ctrl.Manager) {
 
 // newOperator is an operator for the jobs of one namespace.
 func newOperator(cfg *rest.Config, namespace string, numbers prometheus.Registerer, changes ...func(*ctrl.Options)) (ctrl.Manager, error) {
+	return newOperatorWith(cfg, namespace, numbers, func(*controller.Options) {}, changes...)
+}
+
+// newOperatorWith is an operator with other options of the controller.
+func newOperatorWith(
+	cfg *rest.Config, namespace string, numbers prometheus.Registerer, change func(*controller.Options), changes ...func(*ctrl.Options),
+) (ctrl.Manager, error) {
 	scheme, err := controller.Scheme()
 	if err != nil {
 		return nil, err
@@ -176,7 +194,9 @@ func newOperator(cfg *rest.Config, namespace string, numbers prometheus.Register
 	if err != nil {
 		return nil, err
 	}
-	return mgr, controller.Setup(mgr, controller.Options{Workers: 4, Metrics: numbers, Namespace: namespace, Agent: localoperator.Agent})
+	setup := controller.Options{Workers: 4, Metrics: numbers, Namespace: namespace, Agent: localoperator.Agent}
+	change(&setup)
+	return mgr, controller.Setup(mgr, setup)
 }
 
 // operatorOf is the user agent of a namespace's operator.

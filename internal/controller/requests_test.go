@@ -24,43 +24,60 @@ import (
 // most. What follows the end is told and cleaned up once.
 func TestAJobOfFourPodsTakesNineRequests(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	gate := filepath.Join(t.TempDir(), "gate")
-	j, lived := w.lives(gang(3, `until test -f `+gate+`; do sleep 0.1; done`), func(s kubeflowv1.JobStatus) {
+	newWorld(t).takesRequests(map[string]int{"create services": 2, "create pods": 4}, 8)
+}
+
+// A gang costs one request more until it has succeeded, and one more afterwards: its pod group is created and deleted.
+func TestAGangOfFourPodsTakesTenRequests(t *testing.T) {
+	t.Parallel()
+	newWorld(t).takesRequests(map[string]int{"create services": 2, "create pods": 4, "create podgroups": 1}, 9, asGang("demo", "", ""))
+}
+
+// takesRequests runs a job of four pods. It checks the requests until it has succeeded, besides the records, and how many follow at most.
+func (w *world) takesRequests(want map[string]int, after int, changes ...func(*kubeflowv1.PyTorchJob)) {
+	w.Helper()
+	gate := filepath.Join(w.TempDir(), "gate")
+	j, lived := w.lives(gang(3, `until test -f `+gate+`; do sleep 0.1; done`, changes...), func(s kubeflowv1.JobStatus) {
 		if newest(s).Type == kubeflowv1.JobRunning {
-			open(t, gate)
+			open(w.t, gate)
 		}
 	})
 	s := lived[len(lived)-1]
 	slowly := int(s.CompletionTime.Sub(s.StartTime.Time) / (3 * time.Second))
 	w.Eventually("it is cleaned up", func() error {
-		if told := j.events(); len(told) != 2 {
-			return fmt.Errorf("told was %q", told)
+		_, all := w.requestsUntil(len(lived))
+		if told := j.events(); len(told) != 2 || all["delete services"] < 2 || all["delete podgroups"] < want["create podgroups"] {
+			return fmt.Errorf("told was %q, and the requests were %v", told, all)
 		}
 		return nil
 	})
 	j.comesToRest()
-	until, all := map[string]int{}, map[string]int{}
-	records := 0
-	for _, r := range w.audited(operatorOf(w.Namespace)) {
-		if name := r.String(); name != "" {
-			all[name]++
-			if records < len(lived) {
-				until[name]++
-			}
-			if name == "patch pytorchjobs/status" {
-				records++
-			}
-		}
-	}
-	want := map[string]int{"create services": 2, "create pods": 4, "patch pytorchjobs/status": len(lived)}
+	until, all := w.requestsUntil(len(lived))
+	want["patch pytorchjobs/status"] = len(lived)
 	if !maps.Equal(until, want) || len(lived) > 3+slowly {
-		t.Errorf("until the end %v, in a life of %d times three seconds", until, slowly)
+		w.Errorf("until the end %v, in a life of %d times three seconds", until, slowly)
 	}
 	if all["create events"] != 2 || all["delete services"] != 2 || all["delete pods"] > 3 || all["patch pytorchjobs/status"] > len(lived)+1 ||
-		total(all) > total(until)+8 {
-		t.Errorf("at the end %v, when it had succeeded %v", all, until)
+		all["delete podgroups"] != want["create podgroups"] || total(all) > total(until)+after {
+		w.Errorf("at the end %v, when it had succeeded %v", all, until)
 	}
+}
+
+// requestsUntil counts what the world's operator has asked for, until so many records of one job and in all.
+func (w *world) requestsUntil(records int) (until, all map[string]int) {
+	w.Helper()
+	until, all = map[string]int{}, map[string]int{}
+	for _, r := range w.audited(operatorOf(w.Namespace)) {
+		name := r.String()
+		if name == "" {
+			continue
+		}
+		if all["patch pytorchjobs/status"] < records {
+			until[name]++
+		}
+		all[name]++
+	}
+	return until, all
 }
 
 func total(counts map[string]int) (n int) {
