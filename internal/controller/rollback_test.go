@@ -3,13 +3,10 @@
 package controller_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -88,14 +85,10 @@ func theirGang(name, script string) *kubeflowv1.PyTorchJob {
 // have no images.
 func (w *world) startTrainingOperator() {
 	w.Helper()
-	const module = "../testing/trainingoperator"
-	program := strings.TrimSpace(w.output("go", "-C", module, "tool", "-n", "training-operator.v1"))
-	var source struct{ Dir string }
-	if err := json.Unmarshal([]byte(w.output("go", "-C", module, "mod", "download", "-json", "github.com/kubeflow/training-operator")), &source); err != nil {
-		w.Fatal(err)
-	}
+	program := local.Tool(w, "trainingoperator", "training-operator.v1")
 	dir := w.TempDir()
-	if err := os.CopyFS(filepath.Join(dir, "manifests"), os.DirFS(filepath.Join(source.Dir, "manifests"))); err != nil {
+	source := os.DirFS(filepath.Join(local.Source(w, "trainingoperator", "github.com/kubeflow/training-operator"), "manifests"))
+	if err := os.CopyFS(filepath.Join(dir, "manifests"), source); err != nil {
 		w.Fatal(err)
 	}
 	overlay := fmt.Appendf(nil, `
@@ -114,14 +107,4 @@ patches:
 	if o := w.Try("", "--namespace=kubeflow", "rollout", "status", "deployment/training-operator", "--timeout="+local.Timeout.String()); o.Code != 0 {
 		w.Fatalf("Training Operator does not start: %s\n%s", o.Stderr, w.Try("", "--namespace=kubeflow", "logs", "deployment/training-operator", "--tail=30").Stdout)
 	}
-}
-
-// output runs a program, which must succeed, and returns what it prints.
-func (w *world) output(name string, args ...string) string {
-	w.Helper()
-	out, err := exec.CommandContext(w.t.Context(), name, args...).Output()
-	if err != nil {
-		w.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
-	}
-	return string(out)
 }

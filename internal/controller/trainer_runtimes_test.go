@@ -1,9 +1,7 @@
 package controller_test
 
 import (
-	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,22 +12,16 @@ import (
 	kubeflowv1 "github.com/trainyard/trainyard/api/kubeflow/v1"
 	trainer "github.com/trainyard/trainyard/api/trainer/v1alpha1"
 	"github.com/trainyard/trainyard/config"
+	"github.com/trainyard/trainyard/internal/testing/local"
 )
 
 // theirRuntimes are the runtimes that Trainer 2.3 publishes, as they come, by the names of their files.
 func (w *world) theirRuntimes() map[string]*unstructured.Unstructured {
 	w.Helper()
-	output, err := exec.CommandContext(w.t.Context(), "go", "-C", "../testing/foreign", "mod", "download", "-json", "github.com/kubeflow/trainer/v2").Output()
-	var module struct{ Dir string }
-	if err == nil {
-		err = json.Unmarshal(output, &module)
-	}
-	if err != nil {
-		w.Fatalf("finding the source of Trainer: %v: %s", err, output)
-	}
+	source := local.Source(w, "foreign", "github.com/kubeflow/trainer/v2")
 	all := map[string]*unstructured.Unstructured{}
 	for _, pattern := range []string{"*_distributed.yaml", "torchtune/llama3_2/*1B.yaml"} {
-		files, err := filepath.Glob(filepath.Join(module.Dir, "manifests", "base", "runtimes", pattern))
+		files, err := filepath.Glob(filepath.Join(source, "manifests", "base", "runtimes", pattern))
 		if err != nil || len(files) == 0 {
 			w.Fatalf("Trainer has no runtimes %s (%v)", pattern, err)
 		}
