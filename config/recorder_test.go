@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // recording are values that let the recorder run.
@@ -96,7 +97,7 @@ func TestObjectsOfTheRecorder(t *testing.T) {
 		t.Errorf("the dashboard's port is %+v", port)
 	}
 	rules := all["NetworkPolicy/trainyard-recorder"].(*networkingv1.NetworkPolicy).Spec.Ingress
-	if len(rules) != 2 || rules[0].Ports[0].Port.IntValue() != 8082 || len(rules[0].From) != 1 || len(rules[1].Ports) != 2 {
+	if len(rules) != 3 || rules[0].Ports[0].Port.IntValue() != 8082 || len(rules[0].From) != 1 || rules[1].Ports[0].Port.IntValue() != 8080 || len(rules[2].Ports) != 2 {
 		t.Errorf("the network policy has %+v", rules)
 	}
 	if all := helmed(t, nil); all["Deployment/trainyard-recorder"] != nil || all["ServiceAccount/trainyard-recorder"] != nil {
@@ -104,5 +105,40 @@ func TestObjectsOfTheRecorder(t *testing.T) {
 	}
 	if all := helmed(t, map[string]any{"recorder": enabled()}); all["Service/trainyard-ui"] != nil || len(all["Deployment/trainyard-recorder"].(*appsv1.Deployment).Spec.Template.Spec.Containers) != 1 {
 		t.Error("the dashboard is installed although nobody asked for it")
+	}
+}
+
+func TestPrometheusScrapesTheRecorder(t *testing.T) {
+	for _, row := range []struct {
+		sentence string
+		values   map[string]any
+		want     int // endpoints
+	}{
+		{"no recorder", map[string]any{"serviceMonitor": enabled()}, 0},
+		{"a recorder", map[string]any{"serviceMonitor": enabled(), "recorder": enabled()}, 1},
+		{"a recorder and the dashboard", map[string]any{"serviceMonitor": enabled(), "recorder": enabled(), "ui": enabled()}, 2},
+		{"not wanted", map[string]any{"recorder": enabled()}, 0},
+	} {
+		all := helmed(t, row.values)
+		ports := map[string]bool{}
+		if deployment, ok := all["Deployment/trainyard-recorder"].(*appsv1.Deployment); ok {
+			for _, c := range deployment.Spec.Template.Spec.Containers {
+				for _, p := range c.Ports {
+					ports[p.Name] = true
+				}
+			}
+		}
+		var endpoints []any
+		if monitor, ok := all["PodMonitor/trainyard-recorder"].(*unstructured.Unstructured); ok {
+			endpoints, _, _ = unstructured.NestedSlice(monitor.Object, "spec", "podMetricsEndpoints")
+		}
+		for _, e := range endpoints {
+			if port, _ := e.(map[string]any)["port"].(string); !ports[port] {
+				t.Errorf("%s: no container has the port %s", row.sentence, port)
+			}
+		}
+		if len(endpoints) != row.want {
+			t.Errorf("%s: %d endpoints, want %d", row.sentence, len(endpoints), row.want)
+		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/trainyard/trainyard/internal/controller"
@@ -42,6 +43,7 @@ type options struct {
 	limits         record.Limits
 	namespace      string
 	streams        int
+	metricsAddress string
 	probeAddress   string
 	leaderElect    bool
 	leaseNamespace string
@@ -57,6 +59,7 @@ func (o *options) register(flags *flag.FlagSet) {
 	flags.Var(bytesFlag{&o.limits.Size}, "max-size", "How much all records may take. Then the jobs that ended first are removed.")
 	flags.Var(bytesFlag{&o.limits.Log}, "max-log-size", "How much of the log of one run of a container is kept: half from its beginning, half from its end.")
 	flags.Var(bytesFlag{&o.limits.Held}, "max-held", "How much of the logs waits on disk while the bucket does not answer.")
+	flags.StringVar(&o.metricsAddress, "metrics-bind-address", "0", "The address of the metrics server; 0 disables it.")
 	flags.StringVar(&o.probeAddress, "health-probe-bind-address", ":8081", "The address of the health probes; 0 disables them.")
 	flags.BoolVar(&o.leaderElect, "leader-elect", false, "Record only while holding the lease trainyard-recorder: two recorders must not write to one store.")
 	flags.StringVar(&o.leaseNamespace, "leader-election-namespace", "", "The namespace of that lease; empty for the recorder's own.")
@@ -108,7 +111,7 @@ func (o options) manager() (ctrl.Manager, error) {
 	}
 	caches.ByObject[&corev1.Event{}] = cache.ByObject{Transform: slimEvent}
 	mgr, err := ctrl.NewManager(cluster, ctrl.Options{
-		Scheme: scheme, Cache: caches, Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: o.probeAddress,
+		Scheme: scheme, Cache: caches, Metrics: metricsserver.Options{BindAddress: o.metricsAddress}, HealthProbeBindAddress: o.probeAddress,
 		LeaderElection: o.leaderElect, LeaderElectionID: "trainyard-recorder", LeaderElectionNamespace: o.leaseNamespace, LeaderElectionReleaseOnCancel: true,
 	})
 	if err != nil {
@@ -174,7 +177,7 @@ func (s *session) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.Watch(ctx, s.mgr.GetCache()); err != nil {
+	if err := errors.Join(r.Watch(ctx, s.mgr.GetCache()), metrics.Registry.Register(r)); err != nil {
 		return fmt.Errorf("starting to record jobs: %w", err)
 	}
 	uploaded := make(chan struct{})

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
@@ -31,7 +33,7 @@ func (d *dashboard) register(flags *flag.FlagSet) {
 	config.RegisterFlags(flags)
 	d.place.register(flags)
 	flags.StringVar(&d.address, "bind-address", ":8082", "The address of the dashboard.")
-	flags.StringVar(&d.probeAddress, "health-probe-bind-address", ":8083", "The address of the health probes; 0 disables them.")
+	flags.StringVar(&d.probeAddress, "health-probe-bind-address", ":8083", "The address of the health probes and of /metrics; 0 disables them.")
 	flags.StringVar(&d.hosts, "host", "", "The names by which people reach the dashboard, separated by commas. It answers only requests for these, and for localhost.")
 	flags.StringVar(&d.certFile, "tls-cert-file", "", "The certificate for TLS. Without one, TLS must end at an ingress or a proxy.")
 	flags.StringVar(&d.keyFile, "tls-private-key-file", "", "The key of that certificate.")
@@ -82,7 +84,7 @@ func (d *dashboard) serve(ctx context.Context, server *ui.Server) error {
 	}
 	base := func(net.Listener) context.Context { return ctx } // so that streams end with the server
 	serving := &http.Server{Handler: server.Handler(), ReadHeaderTimeout: 10 * time.Second, BaseContext: base}
-	probes := &http.Server{Addr: d.probeAddress, ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })}
+	probes := &http.Server{Addr: d.probeAddress, ReadHeaderTimeout: 10 * time.Second, Handler: d.probes(server)}
 	if d.probeAddress != "0" {
 		go func() { _ = probes.ListenAndServe() }()
 	}
@@ -94,4 +96,14 @@ func (d *dashboard) serve(ctx context.Context, server *ui.Server) error {
 		return fmt.Errorf("serving the dashboard: %w", err)
 	}
 	return nil
+}
+
+// probes answers those who watch the dashboard.
+func (d *dashboard) probes(server *ui.Server) http.Handler {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(server.Requests())
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	return mux
 }

@@ -22,6 +22,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -43,6 +44,7 @@ type Server struct {
 	hosts map[string]bool
 	// entrance lets people of a cluster in, nil on the local cluster.
 	entrance *entrance
+	requests *prometheus.CounterVec
 
 	mu sync.Mutex
 	// link is the secret of the link that can be used once, empty after that; session is the one of the cookie.
@@ -59,7 +61,7 @@ type Cluster struct {
 // New makes a server for a port of 127.0.0.1. The jobs are those of a record.
 func New(past *record.Store, cluster Cluster, port int) *Server {
 	return &Server{
-		jobs: &jobs{yard: &yard.Yard{Past: past, Stopped: true}, cluster: cluster}, link: rand.Text(), session: rand.Text(),
+		jobs: &jobs{yard: &yard.Yard{Past: past, Stopped: true}, cluster: cluster}, link: rand.Text(), session: rand.Text(), requests: newRequests(),
 		hosts: map[string]bool{fmt.Sprintf("127.0.0.1:%d", port): true, fmt.Sprintf("localhost:%d", port): true},
 	}
 }
@@ -82,6 +84,7 @@ func NewInCluster(past *record.Store, config *rest.Config, hosts []string) (*Ser
 	}
 	return &Server{
 		jobs:     &jobs{yard: &yard.Yard{Past: past, Stopped: true}, cluster: Cluster{Running: func() bool { return true }, Open: open}},
+		requests: newRequests(),
 		entrance: &entrance{hosts: known, reviews: &reviews{core: core, answers: map[[sha256.Size]byte]answered{}}},
 	}, nil
 }
@@ -137,11 +140,11 @@ func (s *Server) Routes() []string { return slices.Sorted(maps.Keys(s.routes()))
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for pattern, route := range s.routes() {
-		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		mux.HandleFunc(pattern, s.counted(pattern, func(w http.ResponseWriter, r *http.Request) {
 			if route.may(s, w, r) {
 				route.serve(w, r)
 			}
-		})
+		}))
 	}
 	return s.guard(http.NewCrossOriginProtection().Handler(mux))
 }
