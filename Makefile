@@ -39,7 +39,7 @@ test: setup verify lint
 
 # What takes too long for `make test`: a hundred thousand histories of the rules, more than twenty thousand of the controller on an API server,
 # every planted bug, minutes of fuzzing, nodes that are lost while a job trains, fifty pairs of gangs, the chart installed by Helm,
-# the way back to Training Operator, and Kueue, which is built from its module. docs/proof.md describes it.
+# the way back to Training Operator, and Kueue and Volcano, which are built from their modules. docs/proof.md describes it.
 prove: setup
 	$(GO) test -vet=off -run 'TestInvariants$$' -timeout 60m ./internal/job -rapid.checks=100000
 	$(GO) test -vet=off -run 'TestFaults$$|TestHistories$$' -v -timeout 3h ./internal/proof -proof.every 1 -proof.histories 14000
@@ -52,6 +52,7 @@ prove: setup
 		-count 1 -timeout 30m ./internal/controller
 	$(GO) test -vet=off -tags prove -run 'TestTheChartOnACluster$$' -count 1 -timeout 20m ./cmd/trainyard-operator
 	$(GO) test -vet=off -run 'TestTwoGangsThatFitOneAtATime$$' -timeout 30m ./internal/controller -gangs 50
+	$(GO) test -vet=off -tags prove -run 'TestVolcano$$' -v -count 1 -timeout 2h ./internal/controller
 	$(GO) test -vet=off -tags prove -ldflags '$(LDFLAGS)' -run 'TestKueue$$' -v -count 1 -timeout 2h ./internal/cli
 	TRAINYARD_PROVE=1 $(GO) test -vet=off -run 'TestEveryLineSurvivesAKilledRecorder$$' -v -count 1 -timeout 30m ./internal/cli
 
