@@ -7,9 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -26,19 +29,21 @@ const readyFD = 3
 // upLog is the file in the data directory that has the output of `up` in the background.
 const upLog = "up.log"
 
-// startInBackground runs `trainyard up` with these flags in a session of its own, and returns its process when the cluster is ready.
-func startInBackground(ctx context.Context, dataDir string, flags ...string) (pid int, _ error) {
-	if err := os.MkdirAll(dataDir, 0o700); err != nil {
-		return 0, startError(err)
-	}
-	log, err := os.Create(filepath.Join(dataDir, upLog))
+// startInBackground runs `trainyard up` with these flags in a session of its own. When the cluster is ready it returns its process, and
+// what `up` has noted about the machine.
+func startInBackground(ctx context.Context, dataDir string, flags ...string) (pid int, notes []string, _ error) {
+	log, err := openUpLog(dataDir)
 	if err != nil {
-		return 0, startError(err)
+		return 0, nil, startError(err)
 	}
 	defer log.Close() //nolint:errcheck // the process has its own copy
+	began, err := log.Seek(0, io.SeekEnd)
+	if err != nil {
+		return 0, nil, err
+	}
 	ready, theirs, err := os.Pipe()
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	defer ready.Close() //nolint:errcheck // it was only read
 	cmd := &exec.Cmd{
@@ -48,25 +53,45 @@ func startInBackground(ctx context.Context, dataDir string, flags ...string) (pi
 	err = cmd.Start()
 	_ = theirs.Close()
 	if err != nil {
-		return 0, fmt.Errorf("starting the local cluster in the background: %w", err)
+		return 0, nil, fmt.Errorf("starting the local cluster in the background: %w", err)
 	}
 	defer context.AfterFunc(ctx, func() { _ = cmd.Process.Signal(syscall.SIGTERM) })()
 	if n, _ := ready.Read(make([]byte, 1)); n == 1 {
 		pid = cmd.Process.Pid
-		return pid, cmd.Process.Release()
+		return pid, notesOf(linesOf(log, began)), cmd.Process.Release()
 	}
 	_ = cmd.Wait()
 	if ctx.Err() != nil {
-		return 0, outcome(exitInterrupted)
+		return 0, nil, outcome(exitInterrupted)
 	}
-	return 0, errors.New(lastLine(log.Name()))
+	lines := linesOf(log, began)
+	return 0, nil, errors.New(strings.TrimPrefix(lines[len(lines)-1], "trainyard: ")) // the error that `up` printed last
 }
 
-// lastLine is the error that `up` printed last.
-func lastLine(file string) string {
-	content, _ := os.ReadFile(file)
-	lines := strings.Split(strings.TrimSpace(string(content)), "\n")
-	return strings.TrimPrefix(lines[len(lines)-1], "trainyard: ")
+// openUpLog opens the file for the output of `up`. If a cluster runs, its output is in that file and stays.
+func openUpLog(dataDir string) (*os.File, error) {
+	if err := os.MkdirAll(dataDir, 0o700); err != nil {
+		return nil, err
+	}
+	flag := os.O_CREATE | os.O_RDWR | os.O_APPEND
+	if _, held := cluster.HolderOf(dataDir); !held {
+		flag |= os.O_TRUNC
+	}
+	return os.OpenFile(filepath.Join(dataDir, upLog), flag, 0o600)
+}
+
+// linesOf are the lines of a file that were written from an offset on.
+func linesOf(file *os.File, from int64) []string {
+	content, _ := io.ReadAll(io.NewSectionReader(file, from, math.MaxInt64-from))
+	return strings.Split(strings.TrimSpace(string(content)), "\n")
+}
+
+// notePrefix begins a line of `up` about something that the machine lacks.
+const notePrefix = "Note: "
+
+// notesOf are the notes among the lines of `up`.
+func notesOf(lines []string) []string {
+	return slices.DeleteFunc(lines, func(line string) bool { return !strings.HasPrefix(line, notePrefix) })
 }
 
 // sayReady tells the process that started this one in the background that the cluster is ready.
@@ -107,8 +132,12 @@ func (r *running) openInBackground(ctx context.Context) (*yard.Yard, error) {
 	}
 	switch pid := holderPID(r.dir); {
 	case pid == 0 && !clusterRuns(r.dir):
-		if _, err := startInBackground(ctx, r.dir); err != nil {
+		_, notes, err := startInBackground(ctx, r.dir)
+		if err != nil {
 			return nil, err
+		}
+		for _, note := range notes {
+			r.screen.say("%s", note)
 		}
 		r.screen.say("The local cluster runs in the background: `trainyard down` stops it.")
 	case isRun(pid):

@@ -24,7 +24,8 @@ func TestLettingGoAndComingBack(t *testing.T) {
 	d.expect(types("status"), 1, `\AThe local cluster is not running: .trainyard up. starts it\.\n\z`)
 	d.expect(types("down"), 0, `\AThe local cluster is not running\.\n\z`)
 
-	d.expect(types("run", "-d", "--name=first", "--", "sh", "-c", "echo hello; "+stage.until("first")), 0,
+	first := types("run", "-d", "--name=first", "--", "sh", "-c", "echo hello; "+stage.until("first"))
+	d.expect(first, 0,
 		`^The local cluster runs in the background: .trainyard down. stops it\.$`, "^PyTorchJob first is submitted\\. Follow it with `trainyard attach first`\\.$")
 	d.expect(types("submit", "--name=second", "--", "sh", "-c", stage.until("second")), 0, "^PyTorchJob second is submitted")
 	d.expect(types("wait", "first", "--for=running"), 0)
@@ -42,10 +43,18 @@ func TestLettingGoAndComingBack(t *testing.T) {
 	d.expect(types("history"), 0, `\ANAME .*\nsecond .*\n\z`)
 	d.refuses(types("prune", "--all"), 1, "the local cluster is running: `trainyard down` stops it")
 	d.refuses(types("up", "-d"), 1, "a local cluster is already running")
+	log, err := os.ReadFile(filepath.Join(dir, "up.log"))
+	d.expect(local.Outcome{Stdout: string(log)}, 0, `^The local cluster is ready`)
+	if err != nil {
+		t.Error(err)
+	}
+	for _, note := range regexp.MustCompile(`(?m)^Note: .*$`).FindAllString(string(log), -1) {
+		d.expect(first, 0, "^"+regexp.QuoteMeta(note)+"$")
+	}
 
 	d.expect(types("down"), 0, `^Stopped\.$`)
 	d.expect(types("status"), 1, `^The local cluster is not running`, `^  data +`+regexp.QuoteMeta(dir))
-	d.expect(types("up", "--detach"), 0, "\\AThe local cluster is ready, as process \\d+\\. `trainyard status` shows it, `trainyard down` stops it\\.\n\\z")
+	d.expect(types("up", "--detach"), 0, "\\A(Note: .*\n)*The local cluster is ready, as process \\d+\\. `trainyard status` shows it, `trainyard down` stops it\\.\n\\z")
 	d.expect(types("get", "second"), 0, `^second +PyTorchJob `)
 
 	d.expect(types("down"), 0, `^Stopped\.$`)

@@ -67,9 +67,9 @@ func (r *running) cluster(ctx context.Context) (_ *rest.Config, release func(*fo
 	r.screen.clearLive()
 	if r.output != "json" {
 		r.screen.say("The local cluster is ready (%.1f s).", time.Since(r.began).Seconds())
-		for _, note := range c.Notes() {
-			r.screen.say("Note: %s", note)
-		}
+	}
+	for _, note := range c.Notes() {
+		r.screen.say("%s%s", notePrefix, note)
 	}
 	return c.RESTConfig(), func(f *follower) { r.stopCluster(c, f) }, nil
 }
@@ -131,7 +131,7 @@ func (r *running) reportUnfinished(ctx context.Context, y *yard.Yard) {
 // reportUnusedGPUs says that a command trains on the CPU although the machine has GPUs: a container sees only those that it asks for.
 func (r *running) reportUnusedGPUs(ctx context.Context, y *yard.Yard) {
 	says := func(pair string) bool { return strings.HasPrefix(pair, "CUDA_VISIBLE_DEVICES=") }
-	if r.screen == nil || r.output == "json" || r.file != "" || r.gpus > 0 || slices.ContainsFunc(r.env, says) {
+	if r.screen == nil || r.file != "" || r.gpus > 0 || slices.ContainsFunc(r.env, says) {
 		return
 	}
 	var nodes corev1.NodeList
@@ -144,7 +144,7 @@ func (r *running) reportUnusedGPUs(ctx context.Context, y *yard.Yard) {
 		gpus += count.Value()
 	}
 	if gpus > 0 {
-		r.screen.say("Note: this machine has %s, and the job asks for none, so it trains on the CPU. --gpus 1 gives each replica one.", text.Count(int(gpus), "GPU", "GPUs"))
+		r.screen.say("%sthis machine has %s, and the job asks for none, so it trains on the CPU. --gpus 1 gives each replica one.", notePrefix, text.Count(int(gpus), "GPU", "GPUs"))
 	}
 }
 

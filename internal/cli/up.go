@@ -166,9 +166,12 @@ func (u *up) runDetached(cmd *cobra.Command, signals chan os.Signal) error {
 			}
 		}
 	})
-	pid, err := startInBackground(ctx, dir, flags...)
+	pid, notes, err := startInBackground(ctx, dir, flags...)
 	if err != nil {
 		return err
+	}
+	for _, note := range notes {
+		fmt.Fprintln(u.out, note)
 	}
 	fmt.Fprintf(u.out, "The local cluster is ready, as process %d. `trainyard status` shows it, `trainyard down` stops it.\n", pid)
 	return nil
@@ -212,7 +215,7 @@ func (u *up) printReady(c *cluster.Cluster, took time.Duration) {
 	}
 	fmt.Fprintf(u.out, "The local cluster is ready (%.1f s).\n\n", took.Seconds())
 	for _, note := range c.Notes() {
-		fmt.Fprintf(u.out, "Note: %s\n", note)
+		fmt.Fprintf(u.out, "%s%s\n", notePrefix, note)
 	}
 	fmt.Fprintln(u.out, "Use it from another terminal:")
 	if u.kubeconfig != clientcmd.RecommendedHomeFile || os.Getenv("KUBECONFIG") != "" { // else clients use it anyway
