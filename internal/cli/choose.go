@@ -39,16 +39,34 @@ func chooseCluster() (choice, error) {
 		return choice{notice: fmt.Sprintf("The cluster is %s of KUBECONFIG. The local one is running, too: unset KUBECONFIG to use it.", contextOf(named))}, nil
 	case fromEnv:
 		return choice{}, nil
-	case running && named.CurrentContext != "":
+	case running && namesAnother(named, local):
 		return choice{local, fmt.Sprintf("The cluster is the local one, because it is running. --context %s selects the one of ~/.kube/config.", named.CurrentContext)}, nil
 	case running:
 		return choice{kubeconfig: local}, nil
-	case started && named.CurrentContext != "":
-		return choice{notice: fmt.Sprintf("The cluster is %s of ~/.kube/config. The local one is not running.", contextOf(named))}, nil
+	case started && namesAnother(named, local):
+		return choice{notice: fmt.Sprintf("The cluster is %s of ~/.kube/config. The local one is not running; --data-dir %s selects it.", contextOf(named), dir)}, nil
 	case started:
 		return choice{kubeconfig: local}, nil
 	}
 	return choice{}, nil
+}
+
+// namesAnother reports whether the current context of a configuration is of another cluster than the local one, whose kubeconfig is
+// given. `up --kubeconfig` makes the local one current.
+func namesAnother(config *clientcmdapi.Config, local string) bool {
+	if !kubeconfig.IsLocal(*config, "") {
+		return config.CurrentContext != ""
+	}
+	own, err := clientcmd.LoadFromFile(local)
+	return err != nil || serverOf(own) != serverOf(config)
+}
+
+// serverOf is the server of the current context, empty if there is none.
+func serverOf(config *clientcmdapi.Config) string {
+	if context := config.Contexts[config.CurrentContext]; context != nil && config.Clusters[context.Cluster] != nil {
+		return config.Clusters[context.Cluster].Server
+	}
+	return ""
 }
 
 // configured is what client-go's own rules find: the files of KUBECONFIG, else ~/.kube/config.

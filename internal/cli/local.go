@@ -23,7 +23,6 @@ import (
 	"github.com/trainyard/trainyard/internal/cluster"
 	"github.com/trainyard/trainyard/internal/definition"
 	"github.com/trainyard/trainyard/internal/job"
-	"github.com/trainyard/trainyard/internal/kubeconfig"
 	"github.com/trainyard/trainyard/internal/text"
 	"github.com/trainyard/trainyard/internal/yard"
 )
@@ -74,8 +73,8 @@ func (r *running) cluster(ctx context.Context) (_ *rest.Config, release func(*fo
 	return c.RESTConfig(), func(f *follower) { r.stopCluster(c, f) }, nil
 }
 
-// chooseDir sets the data directory. If KUBECONFIG names another cluster, commands without flags use that one, so hints name the
-// directory.
+// chooseDir sets the data directory. If KUBECONFIG or ~/.kube/config names another cluster, commands without flags use that one, at the
+// latest when the local cluster has stopped. So hints name the directory.
 func (r *running) chooseDir() (err error) {
 	if r.dir = r.dataDir; r.dir != "" {
 		return nil
@@ -83,11 +82,12 @@ func (r *running) chooseDir() (err error) {
 	if r.dir, err = defaultDataDir(); err != nil {
 		return err
 	}
-	if file := os.Getenv("KUBECONFIG"); file == "" || file == filepath.Join(r.dir, "kubeconfig") {
-		return nil
+	local, named := filepath.Join(r.dir, "kubeconfig"), configured()
+	another, env := namesAnother(named, local), os.Getenv("KUBECONFIG")
+	if another || env != "" && env != local {
+		r.dataDir = r.dir
 	}
-	r.dataDir = r.dir
-	if named := configured(); r.output != "json" && named.CurrentContext != "" && !kubeconfig.IsLocal(*named, "") {
+	if another && env != "" && r.output != "json" {
 		r.screen.say("The job runs on the local cluster. --context %s selects the cluster of KUBECONFIG.", named.CurrentContext)
 	}
 	return nil

@@ -4,6 +4,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -80,7 +82,16 @@ func TestTheClusterIsNamed(t *testing.T) {
 	d.expect(types(prod, "get"), 1, `\AThe cluster is context prod of KUBECONFIG\. The local one is running, too: unset KUBECONFIG to use it\.\n`, "the cluster does not answer")
 	up.Signal(syscall.SIGTERM)
 	up.Wait()
-	d.expect(types("", "get"), 1, `\AThe cluster is context prod of ~/\.kube/config\. The local one is not running\.\n`, "the cluster does not answer")
+	d.expect(types("", "get"), 1, `\AThe cluster is context prod of ~/\.kube/config\. The local one is not running; --data-dir `+dir+` selects it\.\n`, "the cluster does not answer")
+	failed := types("", "run", "--name=fails", "--", "sh", "-c", "echo its log; exit 1")
+	d.expect(failed, 1, `^» demo had not ended when the local cluster stopped: `)
+	hints := regexp.MustCompile("`trainyard (why|logs) (fails[^`]*)` (says|shows)").FindAllStringSubmatch(failed.Stderr, -1)
+	if len(hints) != 2 {
+		t.Fatalf("it says %s", failed.Stderr)
+	}
+	for _, hint := range hints { // typed as printed
+		d.expect(types("", append([]string{hint[1]}, strings.Fields(hint[2])...)...), 0, map[string]string{"why": "exit code 1", "logs": `its log$`}[hint[1]])
+	}
 	d.refuses(types("", "suspend", "demo", "--data-dir", dir), 1, "the local cluster is not running: `trainyard up` starts it$")
 	d.expect(types("", "get", "--data-dir", dir), 0, `^The local cluster is not running\. This is what was recorded\.$`, `^demo +PyTorchJob`)
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/trainyard/trainyard/internal/kubeconfig"
 )
 
 func TestWhichClusterAVerbUses(t *testing.T) {
@@ -22,7 +25,7 @@ func TestWhichClusterAVerbUses(t *testing.T) {
 		{"only ~/.kube/config", false, false, false, true, home, "", home},
 		{"a local cluster runs", false, true, false, false, local, "", ""},
 		{"a local cluster runs, and there is ~/.kube/config", false, true, false, true, local, "The cluster is the local one, because it is running. --context x selects the one of ~/.kube/config.", home},
-		{"a local cluster ran once, and there is ~/.kube/config", false, false, true, true, home, "The cluster is context x of ~/.kube/config. The local one is not running.", home},
+		{"a local cluster ran once, and there is ~/.kube/config", false, false, true, true, home, "The cluster is context x of ~/.kube/config. The local one is not running; --data-dir DIR selects it.", home},
 		{"a local cluster ran once", false, false, true, false, local, "", ""},
 		{"KUBECONFIG is set", true, false, true, true, env, "", env},
 		{"KUBECONFIG is set, and a local cluster runs", true, true, false, true, env, "The cluster is context x of KUBECONFIG. The local one is running, too: unset KUBECONFIG to use it.", env},
@@ -45,11 +48,68 @@ func TestWhichClusterAVerbUses(t *testing.T) {
 				t.Setenv("KUBECONFIG", file)
 			}
 			notice := ""
-			if got := host(target{notice: func(line string) { notice = line }}); got != row.want || notice != row.notice {
+			if got := host(target{notice: func(line string) { notice = strings.ReplaceAll(line, dir, "DIR") }}); got != row.want || notice != row.notice {
 				t.Errorf("it uses %q and says %q, want %q and %q", got, notice, row.want, row.notice)
 			}
 			if got := host(target{remote: true}); got != row.wantForInstall {
 				t.Errorf("install uses %q, want %q", got, row.wantForInstall)
+			}
+		})
+	}
+}
+
+// `up --kubeconfig ~/.kube/config` adds the local cluster to the file. Whether it runs or not, a verb without flags then uses it.
+func TestTheLocalClusterOfTheHomeFile(t *testing.T) {
+	const ours, theirs = "https://127.0.0.1:1", "https://127.0.0.1:2"
+	for _, row := range []struct {
+		sentence, server string
+		running          bool
+		want, notice     string
+	}{
+		{"it is this one, which runs", ours, true, ours, ""},
+		{"it is this one, which is stopped", ours, false, ours, ""},
+		{"it is another one, and this one runs", theirs, true, ours, "The cluster is the local one, because it is running. --context x selects the one of ~/.kube/config."},
+		{"it is another one, and this one is stopped", theirs, false, theirs, "The cluster is context x of ~/.kube/config. The local one is not running; --data-dir DIR selects it."},
+	} {
+		t.Run(row.sentence, func(t *testing.T) {
+			hideClusters(t)
+			dir := os.Getenv("TRAINYARD_DATA_DIR")
+			writeLocalKubeconfig(t, filepath.Join(dir, "kubeconfig"), ours)
+			writeLocalKubeconfig(t, clientcmd.RecommendedHomeFile, row.server)
+			if row.running {
+				holdLock(t, dir)
+			}
+			notice := ""
+			if got := host(target{notice: func(line string) { notice = strings.ReplaceAll(line, dir, "DIR") }}); got != row.want || notice != row.notice {
+				t.Errorf("it uses %q and says %q, want %q and %q", got, notice, row.want, row.notice)
+			}
+		})
+	}
+}
+
+// When a run has ended, so has its cluster. What its hints name must be its data directory, not the cluster of a kubeconfig.
+func TestTheHintsOfARunNameItsCluster(t *testing.T) {
+	const ours, theirs = "https://127.0.0.1:1", "https://127.0.0.1:2"
+	for _, row := range []struct {
+		sentence string
+		happens  func(t *testing.T, dir string)
+		named    bool
+	}{
+		{"no other cluster is configured", func(*testing.T, string) {}, false},
+		{"~/.kube/config has the local one", func(t *testing.T, _ string) { writeLocalKubeconfig(t, clientcmd.RecommendedHomeFile, ours) }, false},
+		{"~/.kube/config has another", func(t *testing.T, _ string) { writeKubeconfig(t, clientcmd.RecommendedHomeFile, theirs) }, true},
+		{"~/.kube/config has another local one", func(t *testing.T, _ string) { writeLocalKubeconfig(t, clientcmd.RecommendedHomeFile, theirs) }, true},
+		{"KUBECONFIG is the local one's", func(t *testing.T, dir string) { t.Setenv("KUBECONFIG", filepath.Join(dir, "kubeconfig")) }, false},
+		{"KUBECONFIG is not there yet", func(t *testing.T, dir string) { t.Setenv("KUBECONFIG", filepath.Join(dir, "none")) }, true},
+	} {
+		t.Run(row.sentence, func(t *testing.T) {
+			hideClusters(t)
+			dir := os.Getenv("TRAINYARD_DATA_DIR")
+			writeLocalKubeconfig(t, filepath.Join(dir, "kubeconfig"), ours)
+			row.happens(t, dir)
+			r := running{screen: newScreen(io.Discard, io.Discard)}
+			if err := r.chooseDir(); err != nil || r.dir != dir || (r.dataDir == dir) != row.named {
+				t.Errorf("the directory is %q, and hints name %q (%v)", r.dir, r.dataDir, err)
 			}
 		})
 	}
@@ -91,6 +151,13 @@ func host(t target) string {
 		return ""
 	}
 	return config.Host
+}
+
+// writeLocalKubeconfig writes the kubeconfig of a local cluster.
+func writeLocalKubeconfig(t *testing.T, file, server string) {
+	t.Helper()
+	writeKubeconfig(t, file, server)
+	edit(t, file, func(config *clientcmdapi.Config) { config.Clusters["c"].Extensions = kubeconfig.LocalMark() })
 }
 
 func writeKubeconfig(t *testing.T, file, server string) {
