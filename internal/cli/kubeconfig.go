@@ -19,11 +19,16 @@ import (
 
 // sharedKubeconfig is a kubeconfig of a person, into which `trainyard up` merges the local cluster under a name of its own. It may have
 // other clusters, be a symbolic link, and be edited by other programs at the same time.
-type sharedKubeconfig struct{ file, name string }
+type sharedKubeconfig struct{ file, name, dataDir string }
 
-// previousContext is the extension of our context that keeps the current-context from before. It is in the file, so that the next
-// `up` can still put it back if this one is killed.
-const previousContext = "trainyard.dev/previous-context"
+// Extensions of our context.
+const (
+	// previousContext keeps the current-context from before. It is in the file, so that the next `up` can still put it back if this one
+	// is killed.
+	previousContext = "trainyard.dev/previous-context"
+	// dataDirOfContext says which data directory the cluster is of: two of them may have the same name, and so the same context.
+	dataDirOfContext = "trainyard.dev/data-dir"
+)
 
 // kubeconfigLockTimeout is how long another program may hold the lock of a kubeconfig. kubectl holds it for milliseconds.
 const kubeconfigLockTimeout = 5 * time.Second
@@ -34,8 +39,19 @@ func (k sharedKubeconfig) check() error {
 	if err != nil {
 		return usageError{err}
 	}
-	if context := config.Contexts[k.name]; context != nil && !kubeconfig.IsLocal(*config, k.name) {
+	return k.checkName(config)
+}
+
+// checkName refuses a file in which another cluster has our name. That of a local cluster which does not run may be replaced.
+func (k sharedKubeconfig) checkName(config *clientcmdapi.Config) error {
+	if config.Contexts[k.name] == nil {
+		return nil
+	}
+	if !kubeconfig.IsLocal(*config, k.name) {
 		return usageError{fmt.Errorf("%s has a context %s of another cluster: rename that context, or name another file", k.file, k.name)}
+	}
+	if dir := extensionOf(config, k.name, dataDirOfContext); dir != "" && dir != k.dataDir && clusterRuns(dir) {
+		return usageError{fmt.Errorf("%s has a context %s of the local cluster of %s, which is running: name another file, or stop that cluster with `trainyard down --data-dir %[3]s`", k.file, k.name, dir)}
 	}
 	return nil
 }
@@ -48,21 +64,18 @@ func (k sharedKubeconfig) merge(source string) error {
 	}
 	from := ours.Contexts[ours.CurrentContext]
 	return k.edit(func(config *clientcmdapi.Config) error {
-		previous := config.CurrentContext
-		if previous == k.name {
-			previous = k.previous(config)
+		if err := k.checkName(config); err != nil {
+			return err // another `up` was faster
 		}
+		k.unlink(config)
 		context := clientcmdapi.NewContext()
 		context.Cluster, context.AuthInfo = k.name, k.name
 		if old := config.Contexts[k.name]; old != nil {
 			context.Namespace = old.Namespace
 		}
-		if previous != "" {
-			text, err := json.Marshal(previous)
-			if err != nil {
-				return err
-			}
-			context.Extensions[previousContext] = &runtime.Unknown{Raw: text, ContentType: runtime.ContentTypeJSON}
+		setExtension(context, dataDirOfContext, k.dataDir)
+		if config.CurrentContext != k.name {
+			setExtension(context, previousContext, config.CurrentContext)
 		}
 		config.Clusters[k.name], config.AuthInfos[k.name], config.Contexts[k.name] = ours.Clusters[from.Cluster], ours.AuthInfos[from.AuthInfo], context
 		config.CurrentContext = k.name
@@ -70,31 +83,48 @@ func (k sharedKubeconfig) merge(source string) error {
 	})
 }
 
-// leave puts the previous current-context back, unless the person has chosen another since. The entries stay, for the next `up`.
+// leave puts the previous current-context back, unless the person has chosen another since. The entries stay, for the next `up`. If there
+// was no current-context before, ours stays current: verbs then say that the cluster is not running, and show what was recorded.
 func (k sharedKubeconfig) leave() error {
 	return k.edit(func(config *clientcmdapi.Config) error {
-		previous := k.previous(config)
-		if previous == "" || config.CurrentContext != k.name {
-			return nil
-		}
-		config.CurrentContext = previous
-		delete(config.Contexts[k.name].Extensions, previousContext)
+		k.unlink(config)
 		return nil
 	})
 }
 
-// previous is the current-context from before, empty if there was none or it is gone.
-func (k sharedKubeconfig) previous(config *clientcmdapi.Config) string {
-	var name string
-	if context := config.Contexts[k.name]; context != nil {
-		if kept, ok := context.Extensions[previousContext].(*runtime.Unknown); ok {
-			_ = json.Unmarshal(kept.Raw, &name) // a value that is not ours is no name
+// unlink puts the context from before in the place of ours: as the current one, and as the previous one of another local cluster in the
+// file.
+func (k sharedKubeconfig) unlink(config *clientcmdapi.Config) {
+	previous := extensionOf(config, k.name, previousContext)
+	if config.Contexts[previous] == nil {
+		return // there was none, or it is gone
+	}
+	if config.CurrentContext == k.name {
+		config.CurrentContext = previous
+	}
+	for name, context := range config.Contexts {
+		if extensionOf(config, name, previousContext) == k.name {
+			setExtension(context, previousContext, previous)
 		}
 	}
-	if config.Contexts[name] == nil {
-		return ""
+	delete(config.Contexts[k.name].Extensions, previousContext)
+}
+
+// extensionOf is a text that we keep at a context, empty if there is none.
+func extensionOf(config *clientcmdapi.Config, name, extension string) (text string) {
+	if context := config.Contexts[name]; context != nil {
+		if kept, ok := context.Extensions[extension].(*runtime.Unknown); ok {
+			_ = json.Unmarshal(kept.Raw, &text) // a value that is not ours is no text
+		}
 	}
-	return name
+	return text
+}
+
+// setExtension keeps a text at a context, unless it is empty.
+func setExtension(context *clientcmdapi.Context, extension, text string) {
+	if raw, err := json.Marshal(text); err == nil && text != "" { // a text is always encoded
+		context.Extensions[extension] = &runtime.Unknown{Raw: raw, ContentType: runtime.ContentTypeJSON}
+	}
 }
 
 // edit changes the file in place, so that links to it, its owner and its mode stay. It holds the lock that kubectl and kind use.

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
@@ -27,9 +26,8 @@ func desktop(t *testing.T) (shared sharedKubeconfig, source, real string) {
 	if err := os.Chmod(real, 0o640); err != nil {
 		t.Fatal(err)
 	}
-	writeKubeconfig(t, source, "https://127.0.0.1:1")
+	writeLocalKubeconfig(t, source, "https://127.0.0.1:1")
 	edit(t, source, func(config *clientcmdapi.Config) {
-		config.Clusters["c"].Extensions = map[string]runtime.Object{"trainyard.dev/local-cluster": &runtime.Unknown{Raw: []byte("{}"), ContentType: runtime.ContentTypeJSON}}
 		config.AuthInfos["u"] = &clientcmdapi.AuthInfo{Token: "secret"}
 		config.Contexts["x"].AuthInfo = "u"
 	})
@@ -37,7 +35,7 @@ func desktop(t *testing.T) (shared sharedKubeconfig, source, real string) {
 	if err := os.Symlink("dotfiles", link); err != nil {
 		t.Fatal(err)
 	}
-	return sharedKubeconfig{link, "trainyard"}, source, real
+	return sharedKubeconfig{link, "trainyard", dir}, source, real
 }
 
 func edit(t *testing.T, file string, change func(*clientcmdapi.Config)) {
@@ -115,6 +113,26 @@ func TestTheCurrentContextAfterAStop(t *testing.T) {
 		{"an up was killed: the next one still puts the first context back", func(t *testing.T, s sharedKubeconfig, source string) {
 			must(t, s.merge(source))
 		}, "prod"},
+		{"another local cluster started later and stopped first", func(t *testing.T, s sharedKubeconfig, source string) {
+			s.name = "trainyard-b"
+			must(t, s.merge(source))
+			must(t, s.leave())
+			if got := load(t, s.file).CurrentContext; got != "trainyard" {
+				t.Errorf("between the two stops it is %q", got)
+			}
+		}, "prod"},
+		{"another local cluster started earlier and stopped first", func(t *testing.T, s sharedKubeconfig, source string) {
+			later := sharedKubeconfig{s.file, "trainyard-b", s.dataDir}
+			must(t, later.merge(source))
+			must(t, s.leave())
+			must(t, later.leave())
+		}, "prod"},
+		{"an up was killed, and starts again after another local cluster", func(t *testing.T, s sharedKubeconfig, source string) {
+			later := sharedKubeconfig{s.file, "trainyard-b", s.dataDir}
+			must(t, later.merge(source))
+			must(t, s.merge(source))
+			must(t, later.leave())
+		}, "prod"},
 		{"the previous context was deleted: ours stays", func(t *testing.T, s sharedKubeconfig, _ string) {
 			edit(t, s.file, func(config *clientcmdapi.Config) { delete(config.Contexts, "prod") })
 		}, "trainyard"},
@@ -143,9 +161,29 @@ func TestAKubeconfigThatCannotBeMerged(t *testing.T) {
 	}
 }
 
+// Two data directories may have the same name, and so the same context.
+func TestTheContextOfARunningClusterIsNotReplaced(t *testing.T) {
+	first, source, real := desktop(t)
+	first.dataDir = t.TempDir()
+	must(t, first.merge(source))
+	second := sharedKubeconfig{first.file, first.name, t.TempDir()}
+	must(t, second.check()) // the first does not run
+	holdLock(t, first.dataDir)
+	must(t, first.check())
+	want := "has a context trainyard of the local cluster of " + first.dataDir + ", which is running: "
+	for what, err := range map[string]error{"before the start": second.check(), "when the first was faster": second.merge(source)} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if got := extensionOf(load(t, real), first.name, dataDirOfContext); got != first.dataDir {
+		t.Errorf("the context is of %s", got)
+	}
+}
+
 func TestAMissingKubeconfigIsCreated(t *testing.T) {
 	_, source, _ := desktop(t)
-	shared := sharedKubeconfig{filepath.Join(t.TempDir(), "new", "config"), "trainyard"}
+	shared := sharedKubeconfig{filepath.Join(t.TempDir(), "new", "config"), "trainyard", t.TempDir()}
 	must(t, shared.check())
 	must(t, shared.merge(source))
 	must(t, shared.leave())

@@ -190,7 +190,7 @@ func (u *up) sharedKubeconfig(dataDir string) (*sharedKubeconfig, error) {
 	if err != nil || file == filepath.Join(dir, "kubeconfig") {
 		return nil, err
 	}
-	shared := &sharedKubeconfig{file, contextName(dir)}
+	shared := &sharedKubeconfig{file, contextName(dir), dir}
 	return shared, shared.check()
 }
 
