@@ -39,7 +39,7 @@ func attach(cmd *cobra.Command, t *target, name, output string) error {
 		return err
 	}
 	cancel() // from here on the follower handles signals
-	f := &follower{yard: y, screen: newScreen(cmd.OutOrStdout(), cmd.ErrOrStderr()), json: output == "json", signals: signals, detaches: true, attached: true}
+	f := &follower{yard: y, screen: newScreen(cmd.OutOrStdout(), cmd.ErrOrStderr()), json: output == "json", signals: signals, detaches: true, keeps: true, attached: true}
 	if f.json {
 		f.screen.width = 0 // no live line
 	}

@@ -21,8 +21,9 @@ const (
 	exitFailed      = 1
 	exitUsage       = 2
 	exitDeadline    = 124 // like timeout(1)
-	exitHangup      = 129 // like shells, as is 130
+	exitHangup      = 129 // like shells, as are 130 and 143
 	exitInterrupted = 130
+	exitTerminated  = 143
 )
 
 // usageError is a mistake on the command line or in a manifest.

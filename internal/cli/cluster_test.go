@@ -329,11 +329,11 @@ func TestRunsShareACluster(t *testing.T) {
 }
 
 // begins starts a run on a local cluster of its own, or of an earlier one, and returns when it trains.
-func (d desk) begins(name, dataDir, script string) (*transcript, *exec.Cmd) {
+func (d desk) begins(name, dataDir, script string, flags ...string) (*transcript, *exec.Cmd) {
 	d.Helper()
 	said := &transcript{}
 	cmd := &exec.Cmd{Path: "/proc/self/exe", Env: os.Environ(), Stdout: said, Stderr: said,
-		Args: []string{trainyardName, "run", "--data-dir=" + dataDir, "--name=" + name, "--", "sh", "-c", "echo hello; " + script}}
+		Args: slices.Concat([]string{trainyardName, "run", "--data-dir=" + dataDir, "--name=" + name}, flags, []string{"--", "sh", "-c", "echo hello; " + script})}
 	if err := cmd.Start(); err != nil {
 		d.Fatal(err)
 	}

@@ -52,11 +52,7 @@ func down(cmd *cobra.Command, dir string, force bool) error {
 	case !force && (isRun(pid) || cluster.HasGuests(dir)):
 		return fmt.Errorf("a `trainyard run` uses the local cluster: wait for it, or stop it with `trainyard down --force`")
 	}
-	stop := syscall.SIGTERM
-	if isRun(pid) {
-		stop = endRun
-	}
-	if err := syscall.Kill(pid, stop); err != nil {
+	if err := syscall.Kill(pid, endCluster); err != nil {
 		return fmt.Errorf("stopping process %d, which runs the local cluster: %w", pid, err)
 	}
 	ctx, cancel := untilInterrupted(cmd.Context())

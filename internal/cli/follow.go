@@ -28,8 +28,12 @@ type follower struct {
 	first *job.Failure
 	// last is what the replicas wrote last.
 	last lastLines
-	// detaches says that Ctrl-C leaves the job running, attached that the job was submitted before.
-	detaches, attached bool
+	// detaches says that Ctrl-C does not delete the job, keeps that SIGTERM does not.
+	detaches, keeps bool
+	// attached says that the job was submitted before, own that its cluster ends with this process.
+	attached, own bool
+	// endsNow says that a signal ended the process that does not let its cluster wait for other runs.
+	endsNow bool
 	// stopping says that a person wants the job to stop, deleting that the API server has accepted that, denied that it refused.
 	stopping, deleting, denied bool
 	// killed says that there is no orderly end to wait for: Ctrl-C was pressed twice, or the cluster has ended.
@@ -123,7 +127,8 @@ func (f *follower) drain(ctx context.Context, logs finish) {
 		case l := <-f.lines:
 			f.log(l)
 			continue
-		case <-f.signals:
+		case s := <-f.signals:
+			f.endsNow = endsNow(s)
 			return
 		case whole := <-done:
 			for len(f.lines) > 0 {

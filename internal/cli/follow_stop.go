@@ -5,31 +5,60 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
+	"syscall"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainyard/trainyard/internal/job"
 )
 
 // requestTimeout is how long a request may take that a person did not ask for.
 const requestTimeout = 5 * time.Second
 
-// interrupt handles a stop signal. It returns an error if the follower ends with it.
+// interrupt handles a stop signal. It returns an error if the follower ends with it. A job is deleted only if a person asked for that:
+// SIGTERM comes from a shutdown or a time limit, too.
 func (f *follower) interrupt(ctx context.Context, s os.Signal) error {
 	switch {
-	case isHangup(s):
-		return outcome(exitHangup) // the job is not deleted: nobody asked for that
-	case f.detaches:
-		f.report("detached", "%s keeps running: %s follows it again, %s stops it.", f.job.Job.Name, hint(f.yard, f.job, "attach"), hint(f.yard, f.job, "delete"))
-		return outcome(exitInterrupted)
-	case f.stopping:
+	case f.stopping && kills(s):
 		f.killed = true
 		f.kill()
 		return outcome(exitInterrupted)
+	case kills(s) && !f.leaves(s):
+		f.stop(ctx)
+		return nil
 	}
-	f.stop(ctx)
-	return nil
+	if !f.stopping {
+		f.reportLeft()
+	}
+	f.endsNow = endsNow(s)
+	return exitCode(s)
+}
+
+// leaves reports whether a signal of a person or of the machine does not delete the job.
+func (f *follower) leaves(s os.Signal) bool {
+	if s == syscall.SIGTERM {
+		return f.keeps
+	}
+	return f.detaches
+}
+
+// reportLeft says how the job goes on without the follower.
+func (f *follower) reportLeft() {
+	if !f.own {
+		f.report("detached", "%s keeps running: %s follows it again, %s stops it.", f.job.Job.Name, hint(f.yard, f.job, "attach"), hint(f.yard, f.job, "delete"))
+		return
+	}
+	goesOn := "continues the job"
+	if slices.ContainsFunc(f.job.Job.Roles, func(r job.Role) bool { return r.RestartPolicy == job.RestartNever }) {
+		goesOn = "starts it again. The job then fails, because its restartPolicy is Never (--retries sets another)"
+	}
+	up := strings.Join(append([]string{"trainyard", "up"}, f.yard.TargetFlags...), " ")
+	f.report("detached", "%s is not deleted: the local cluster stops with this run, and `%s` %s.", f.job.Job.Name, up, goesOn)
 }
 
 // stop stops the job gracefully: its pods get their grace period.

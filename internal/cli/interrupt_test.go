@@ -58,6 +58,23 @@ func TestALostPipeStopsTheTrainingInOrder(t *testing.T) {
 	d.Eventually("the training has saved its work", func() error { _, err := os.Stat(file); return err })
 }
 
+// A shutdown, systemd and a batch system's time limit send SIGTERM. The training saves its work, and the job is kept for the next up.
+func TestSIGTERMKeepsTheJob(t *testing.T) {
+	t.Parallel()
+	d, dir, file := desk{&local.World{TB: t}}, t.TempDir(), filepath.Join(t.TempDir(), "saved")
+	said, cmd := d.begins("kept", dir, saves(file), "--retries=1")
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	d.expect(local.Outcome{Stdout: said.String(), Code: cmd.ProcessState.ExitCode()}, 143,
+		"^» kept is not deleted: the local cluster stops with this run, and `trainyard up --data-dir "+dir+"` continues the job\\.$")
+	if _, err := os.Stat(file); err != nil {
+		t.Errorf("the work is lost: %v", err)
+	}
+	d.expect(finish(d, local.CLI("history", "--data-dir="+dir)), 0, `^kept +\w+ +PyTorchJob +Interrupted `)
+}
+
 // remote is the shared cluster by a kubeconfig that does not say that it is a local one.
 func remote(t *testing.T) string {
 	t.Helper()

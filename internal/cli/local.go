@@ -148,9 +148,9 @@ func (r *running) reportUnusedGPUs(ctx context.Context, y *yard.Yard) {
 	}
 }
 
-// stopCluster stops the cluster that was started for this run, when no other run uses it.
+// stopCluster stops the cluster that was started for this run, when no other run uses it or it must end now.
 func (r *running) stopCluster(c *cluster.Cluster, f *follower) {
-	if !f.clusterEnded() {
+	if !f.clusterEnded() && !f.endsNow {
 		r.awaitGuests(c, f.signals)
 	}
 	ctx, end := context.WithCancel(context.Background())
@@ -172,7 +172,10 @@ func (r *running) awaitGuests(c *cluster.Cluster, signals <-chan os.Signal) {
 	defer cancel()
 	_ = c.AwaitGuests(waiting, func() {
 		for len(signals) > 0 {
-			<-signals // it was meant for the job
+			if endsNow(<-signals) { // all others were meant for the job
+				cancel()
+				return
+			}
 		}
 		r.screen.say("» the local cluster stays while another run uses it; Ctrl-C twice ends both.")
 		go func() {
@@ -180,7 +183,7 @@ func (r *running) awaitGuests(c *cluster.Cluster, signals <-chan os.Signal) {
 			for _, warning := range []string{"» another run still trains on this cluster; Ctrl-C again ends it, too.", ""} {
 				select {
 				case s := <-signals:
-					if isHangup(s) {
+					if isHangup(s) || endsNow(s) {
 						return // nobody is left to ask
 					}
 					if warning != "" {

@@ -100,10 +100,7 @@ func (r *running) run(cmd *cobra.Command, command []string) error {
 	if err != nil {
 		return err
 	}
-	f := &follower{
-		screen: r.screen, json: r.output == "json", signals: signals, clusterDone: r.clusterDone, clusterErr: r.clusterErr,
-		detaches: r.onInterrupt == "detach" || r.onInterrupt == "" && !r.local,
-	}
+	f := r.follower(signals)
 	defer func() { release(f) }()
 	y, err := r.yard(config)
 	if err != nil {
@@ -120,6 +117,14 @@ func (r *running) run(cmd *cobra.Command, command []string) error {
 	cancel() // from here on the follower handles signals
 	f.yard = y
 	return f.follow(context.WithoutCancel(cmd.Context()), job)
+}
+
+// follower follows the job of this run. Without --on-interrupt, Ctrl-C deletes a job of the local cluster only, and SIGTERM none.
+func (r *running) follower(signals <-chan os.Signal) *follower {
+	return &follower{
+		screen: r.screen, json: r.output == "json", signals: signals, clusterDone: r.clusterDone, clusterErr: r.clusterErr, own: r.own,
+		detaches: r.onInterrupt == "detach" || r.onInterrupt == "" && !r.local, keeps: r.onInterrupt != "delete",
+	}
 }
 
 // checkCommand refuses a command that the cluster cannot run: a local one needs the program, any other an image.

@@ -22,7 +22,7 @@ var stopSignals = func() []os.Signal {
 // lost: what must end in order must not die of a write. It also comes from a write to a cluster that has just ended.
 func notifyStop(signals chan<- os.Signal) (stop func()) {
 	received := make(chan os.Signal, cap(signals))
-	signal.Notify(received, append(slices.Clone(stopSignals), syscall.SIGPIPE, endRun)...)
+	signal.Notify(received, append(slices.Clone(stopSignals), syscall.SIGPIPE, endCluster)...)
 	done := make(chan struct{})
 	go func() {
 		for {
@@ -43,8 +43,26 @@ func notifyStop(signals chan<- os.Signal) (stop func()) {
 	return func() { signal.Stop(received); close(done) }
 }
 
-// isHangup reports whether a signal says that nobody sees the output any more, or that the cluster is to end and the job is not.
-func isHangup(s os.Signal) bool { return s == syscall.SIGHUP || s == syscall.SIGPIPE || s == endRun }
+// isHangup reports whether a signal says that nobody sees the output any more.
+func isHangup(s os.Signal) bool { return s == syscall.SIGHUP || s == syscall.SIGPIPE }
+
+// endsNow reports whether a signal ends a local cluster also for other runs that use it: the machine stops, a time limit is over, or
+// a person has typed `trainyard down --force`.
+func endsNow(s os.Signal) bool { return s == syscall.SIGTERM || s == endCluster }
+
+// kills reports whether a signal kills the pods of a cluster that is already stopping.
+func kills(s os.Signal) bool { return s == os.Interrupt || s == syscall.SIGTERM }
+
+// exitCode is the exit code of a command that ends with a signal and leaves the job as it is.
+func exitCode(s os.Signal) outcome {
+	switch s {
+	case os.Interrupt:
+		return exitInterrupted
+	case syscall.SIGTERM:
+		return exitTerminated
+	}
+	return exitHangup
+}
 
 // untilInterrupted is a context that ends with a stop signal.
 func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc) {

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// endRun is the signal by which `trainyard down --force` ends a run in order: SIGTERM would delete its job, and under nohup SIGHUP is
-// ignored.
-const endRun = syscall.SIGUSR1
+// endCluster is the signal by which `trainyard down` ends the process of a local cluster in order. However often it is sent, it kills
+// nothing: a second SIGTERM kills the pods. Under nohup SIGHUP is ignored.
+const endCluster = syscall.SIGUSR1
 
 // outputLost reports whether nobody reads standard output or standard error any more.
 func outputLost() bool {

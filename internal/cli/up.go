@@ -247,8 +247,8 @@ func (u *up) awaitRuns(c *cluster.Cluster, signals <-chan os.Signal) {
 	})
 }
 
-// stopCluster stops a cluster in order. One more Ctrl-C or SIGTERM kills it; the error is then context.Canceled. What is sent when a
-// terminal is lost kills nothing.
+// stopCluster stops a cluster in order. One more Ctrl-C or SIGTERM kills it; the error is then context.Canceled. What `down` sends, and
+// what is sent when a terminal is lost, kills nothing.
 func stopCluster(ctx context.Context, c *cluster.Cluster, signals <-chan os.Signal) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -256,7 +256,7 @@ func stopCluster(ctx context.Context, c *cluster.Cluster, signals <-chan os.Sign
 		for {
 			select {
 			case s := <-signals:
-				if !isHangup(s) {
+				if kills(s) {
 					cancel()
 				}
 			case <-ctx.Done():

@@ -22,10 +22,15 @@ type Guest struct {
 	leaving chan struct{}
 }
 
+// openGuests opens the file of the lock. It is open for writing, because NFS grants a lock that excludes others only then (flock(2)).
+func openGuests(dataDir string, flag int) (*os.File, error) {
+	return os.OpenFile(filepath.Join(dataDir, "guests"), os.O_RDWR|flag, 0o600)
+}
+
 // Visit makes this process a guest of the cluster of a data directory, until it leaves. While that cluster is being left it waits,
 // and there may be none afterwards.
 func Visit(ctx context.Context, dataDir string) (*Guest, error) {
-	file, err := os.OpenFile(filepath.Join(dataDir, "guests"), os.O_CREATE|os.O_RDWR, 0o600)
+	file, err := openGuests(dataDir, os.O_CREATE)
 	if err != nil {
 		return nil, fmt.Errorf("visiting the local cluster: %w", err)
 	}

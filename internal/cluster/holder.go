@@ -76,7 +76,7 @@ func writeHolder(file *os.File) error {
 
 // HasGuests reports whether other processes than the one that started it use the cluster of a data directory.
 func HasGuests(dataDir string) bool {
-	file, err := os.Open(filepath.Join(dataDir, "guests"))
+	file, err := openGuests(dataDir, 0)
 	if err != nil {
 		return false
 	}

@@ -38,7 +38,7 @@ func openHome(dir string) (*home, error) {
 		h.close()
 		return nil, err
 	}
-	if h.guests, err = os.OpenFile(filepath.Join(dir, "guests"), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
+	if h.guests, err = openGuests(dir, os.O_CREATE); err != nil {
 		h.close()
 		return nil, fmt.Errorf("locking the data directory: %w", err)
 	}

@@ -85,3 +85,18 @@ func mustRead(t *testing.T, file string) []byte {
 	}
 	return content
 }
+
+// NFS refuses a lock that excludes others to a file that is open for reading only.
+func TestTheLockOfGuestsIsOpenForWriting(t *testing.T) {
+	dir := t.TempDir()
+	for _, flag := range []int{os.O_CREATE, 0} {
+		file, err := openGuests(dir, flag)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close() //nolint:errcheck // nothing was written
+		if mode, err := unix.FcntlInt(file.Fd(), unix.F_GETFL, 0); err != nil || mode&unix.O_ACCMODE != unix.O_RDWR {
+			t.Errorf("its mode is %#o, %v", mode, err)
+		}
+	}
+}
