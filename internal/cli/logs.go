@@ -84,13 +84,16 @@ func (l *logs) run(cmd *cobra.Command, name string) error {
 		}
 		l.query.Attempt = new(l.attempt - 1)
 	}
-	pad, exists := 0, l.query.Replica == ""
+	if l.query.Replica != "" {
+		r, err := findReplica(j.Job, l.query.Replica)
+		if err != nil {
+			return err
+		}
+		l.query.Replica = shortName(r)
+	}
+	pad := 0
 	for _, r := range replicasOf(j.Job) {
 		pad = max(pad, len(shortName(r)))
-		exists = exists || shortName(r) == l.query.Replica
-	}
-	if !exists {
-		return noSuchReplica(j.Job, l.query.Replica)
 	}
 	s := newScreen(cmd.OutOrStdout(), cmd.ErrOrStderr())
 	s.width = 0 // no live line

@@ -86,7 +86,7 @@ func (r *render) children(m *manifest.Manifest) []runtime.Object {
 		}
 	}
 	for _, replica := range replicasOf(m.Job) {
-		if r.replica == "" || r.replica == shortName(replica) {
+		if r.replica == "" || isCalled(m.Job, replica, r.replica) {
 			add(m.Pod(replica, 0), "v1", "Pod")
 		}
 	}

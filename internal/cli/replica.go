@@ -70,13 +70,8 @@ func chooseReplica(j *yard.Job, name string) (string, error) {
 	if name == "" {
 		return "", usageError{fmt.Errorf("%s has %d replicas: name one of %s", j.Job.Name, len(all), replicaList(j.Job))}
 	}
-	name = strings.TrimPrefix(strings.ToLower(name), strings.ToLower(j.Job.Name)+"-") // the name of the pod is as good
-	for _, r := range all {
-		if shortName(r) == name {
-			return name, nil
-		}
-	}
-	return "", noSuchReplica(j.Job, name)
+	r, err := findReplica(j.Job, name)
+	return shortName(r), err
 }
 
 // choose selects the container that the flag names, and refuses one that does not run.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/trainyard/trainyard/internal/job"
@@ -20,6 +21,23 @@ func replicasOf(j job.Job) []job.Replica {
 
 // shortName is the name of a replica on the command line: worker-1.
 func shortName(r job.Replica) string { return fmt.Sprintf("%s-%d", strings.ToLower(r.Role), r.Index) }
+
+// isCalled reports whether a person may call a replica by a name: its short name, its pod's, or that of its role if it is the only one.
+func isCalled(j job.Job, r job.Replica, name string) bool {
+	alone := func(role job.Role) bool { return role.Name == r.Role && j.Size(role) == 1 }
+	return strings.EqualFold(name, shortName(r)) || strings.EqualFold(name, j.PodName(r)) ||
+		strings.EqualFold(name, r.Role) && slices.ContainsFunc(j.Roles, alone)
+}
+
+// findReplica is the replica that a person calls by a name.
+func findReplica(j job.Job, name string) (job.Replica, error) {
+	for _, r := range replicasOf(j) {
+		if isCalled(j, r, name) {
+			return r, nil
+		}
+	}
+	return job.Replica{}, noSuchReplica(j, name)
+}
 
 func replicaList(j job.Job) string {
 	var names []string
