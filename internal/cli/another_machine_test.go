@@ -125,7 +125,8 @@ waiting = [socket.socket() for _ in range(50)]
 for s in waiting:
     s.setblocking(False)
     s.connect_ex(("` + silent + `", 80))
-print("by its address:", urllib.request.urlopen("http://` + metadata + `/", timeout=100).read().decode())
+# Shorter than the time for which silent ones wait: they must not hold up others.
+print("by its address:", urllib.request.urlopen("http://` + metadata + `/", timeout=15).read().decode())
 print("by a short name:", urllib.request.urlopen("http://store/", timeout=100).read().decode())`
 	cmd := typesIn([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()},
 		"run", "--data-dir="+t.TempDir(), "--name=instance", "--", "python3", "-u", "-c", training)

@@ -115,13 +115,18 @@ func outsideAddress(id stack.TransportEndpointID) string {
 	return join(host, int32(id.LocalPort))
 }
 
+// dialOutside connects to an address of the machine's network. silent says that nobody has answered.
+func dialOutside(address string, timeout time.Duration) (conn net.Conn, silent bool, err error) {
+	conn, err = net.DialTimeout("tcp", address, timeout)
+	var answer net.Error
+	return conn, errors.As(err, &answer) && answer.Timeout(), err
+}
+
 // forwardUplinkTCP connects a pod to the machine's network.
 func forwardUplinkTCP(r *tcp.ForwarderRequest) {
-	outside, err := net.DialTimeout("tcp", outsideAddress(r.ID()), uplinkDialTimeout)
+	outside, silent, err := dialOutside(outsideAddress(r.ID()), uplinkDialTimeout)
 	if err != nil {
-		// Silence is the pod's to wait for, as it would on the machine itself. All else looks like a refused connection.
-		var silence net.Error
-		r.Complete(!errors.As(err, &silence) || !silence.Timeout())
+		r.Complete(!silent) // silence is the pod's to wait for, as on the machine itself; all else looks like a refused connection
 		return
 	}
 	defer outside.Close() //nolint:errcheck // both directions are done
