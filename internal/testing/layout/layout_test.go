@@ -91,17 +91,6 @@ func TestImportsGoOneWay(t *testing.T) {
 	}
 }
 
-// TestOtherSystemsHaveNoLocalCluster checks what the command line links on macOS and Windows.
-func TestOtherSystemsHaveNoLocalCluster(t *testing.T) {
-	for _, system := range []string{"darwin", "windows"} {
-		for _, dependency := range dependencies(t, "./cmd/trainyard", "GOOS="+system) {
-			if hasPrefix(dependency, []string{"k8s.io/kubernetes/cmd", "go.etcd.io/etcd/server", module + "internal/cluster", module + "internal/procrun", module + "internal/enclave"}) {
-				t.Errorf("on %s it depends on %s", system, dependency)
-			}
-		}
-	}
-}
-
 func dependencies(t *testing.T, packages string, env ...string) []string {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-deps", packages)
