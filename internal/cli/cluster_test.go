@@ -166,15 +166,27 @@ func TestTopShowsWhatReplicasUse(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "job.yaml")
 	write(t, file, job("busy", 2, "[ $RANK = 0 ] || while :; do :; done; head -c 64M /dev/zero | tail -c 64M | sleep 600"))
 	d.expect(d.types("submit", "-f", file), 0)
-	d.Eventually("figures", func() error {
-		o := d.types("top", "busy")
-		for _, row := range []string{`^JOB +REPLICA +NODE +CPU +MEMORY +GPUS$`, `^busy +worker-0 +trainyard +\d+m +(6[4-9]|[789]\d|\d{3,})Mi +0$`, `^busy +worker-1 +trainyard +[1-9]\d*m +\d+Mi +0$`} {
+	other := newDesk(t)
+	other.expect(other.types("submit", "--name=quiet", "--", "sleep", "600"), 0)
+	shows := func(o local.Outcome, rows ...string) error {
+		for _, row := range rows {
 			if !regexp.MustCompile(`(?m)` + row).MatchString(o.Stdout) {
 				return fmt.Errorf("no %q in\n%s%s", row, o.Stdout, o.Stderr)
 			}
 		}
 		return nil
+	}
+	d.Eventually("figures", func() error {
+		return shows(d.types("top", "busy"), `^JOB +REPLICA +NODE +CPU +MEMORY +GPUS$`,
+			`^busy +worker-0 +trainyard +\d+m +(6[4-9]|[789]\d|\d{3,})Mi +0$`, `^busy +worker-1 +trainyard +[1-9]\d*m +\d+Mi +0$`)
 	})
+	d.Eventually("figures of both namespaces", func() error {
+		return shows(d.types("top", "-A"), `^NAMESPACE +JOB +REPLICA +NODE +CPU +MEMORY +GPUS$`,
+			"^"+d.Namespace+` +busy +worker-1 +trainyard +[1-9]\d*m +\d+Mi +0$`, "^"+other.Namespace+` +quiet +worker-0 +trainyard +\d+m +\d+Mi +0$`)
+	})
+	if o := d.types("top"); shows(o, "busy") != nil || shows(o, "quiet") == nil {
+		t.Errorf("of one namespace it shows\n%s", o.Stdout)
+	}
 }
 
 // Under the name kubectl-trainyard it is a plugin of kubectl, which finds it in PATH.
