@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 )
@@ -35,4 +36,17 @@ func TestRunLimitsMemory(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	d.expect(finish(d, d.run("exec python3 -c 'x = bytearray(200 << 20)'", "--name=greedy", "--memory=64Mi")), 1, `Worker 0 .* ran out of memory \(OOMKilled`)
+}
+
+// A program of MPI needs no manifest: mpirun starts it on each Worker.
+func TestRunStartsAProgramByMPIRun(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	program := filepath.Join(t.TempDir(), "ring")
+	if out, err := exec.CommandContext(t.Context(), "mpicc.openmpi", "-o", program, "../../examples/mpijob/ring.c").CombinedOutput(); err != nil {
+		t.Fatalf("compiling the ring (make setup installs what it needs): %v: %s", err, out)
+	}
+	d.expect(d.types("run", "--image=none", "--name=ring", "--mpi", "--nodes=2", "--nproc=2", "--", program, "2"), 0,
+		`rank \d of 4 on ring-worker-0`, `rank \d of 4 on ring-worker-1`, `lap 1: the token is 6$`, `done: 2 laps of 4$`)
+	d.expect(d.types("get", "ring"), 0, `^ring +MPIJob +Succeeded `)
 }
