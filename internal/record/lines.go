@@ -1,9 +1,10 @@
 package record
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -16,18 +17,24 @@ type Line struct {
 	Text   []byte
 	Gap    bool
 	Stderr bool
+	// More is how many bytes follow that are not in Text. Open says that the line has no end yet, or that its process died before it wrote one.
+	More int
+	Open bool
 }
 
 // errEnough ends the reading of a log.
 var errEnough = errors.New("enough")
 
-// Count is how many lines a log has. A line that has no end yet is not counted.
+// Count is how many lines a log has, with one that has no end yet.
 func (s *Store) Count(namespace string, uid types.UID, l Log) (int64, error) {
 	all, err := s.findParts(filepath.Join(s.jobDir(namespace, uid), l.path()))
 	if err != nil || len(all) == 0 {
 		return 0, err
 	}
 	last := all[len(all)-1].index
+	if last.Open {
+		last.Lines++
+	}
 	return last.Line + last.Lines, nil
 }
 
@@ -54,13 +61,35 @@ func (s *Store) Lines(namespace string, uid types.UID, l Log, from int64, emit f
 		}
 	}
 	if reader.open != nil {
-		_ = reader.send(*reader.open) // it has no end yet, or its process died before it wrote one
+		reader.open.Open = true
+		_ = reader.send(*reader.open)
 	}
 	return nil
 }
 
-// openLineKept is how much of a line is shown. A progress bar that overwrites itself all day is one line.
-const openLineKept = 64 << 10
+// lineKept is how much of a line is kept in memory.
+const lineKept = 1 << 20
+
+// add takes more text of the line. What the program has overwritten after a carriage return is dropped: a progress bar that overwrites itself all
+// day is one line.
+func (l *Line) add(text []byte) {
+	visible := bytes.TrimRight(text, "\r")
+	if at := bytes.LastIndexByte(visible, '\r'); at >= 0 {
+		l.Text, l.More, text = l.Text[:0], 0, text[at+1:]
+	} else if len(visible) > 0 && bytes.HasSuffix(l.Text, []byte{'\r'}) {
+		l.Text, l.More = l.Text[:0], 0
+	}
+	room := max(0, lineKept-len(l.Text))
+	if over := len(text) - room; over > 0 {
+		l.More += over
+		if bytes.HasSuffix(text, []byte{'\r'}) {
+			l.Text = append(append(l.Text, text[:room]...), '\r') // what comes next overwrites it
+			return
+		}
+		text = text[:room]
+	}
+	l.Text = append(l.Text, text...)
+}
 
 // lineReader joins entries to lines and counts them.
 type lineReader struct {
@@ -88,9 +117,10 @@ func (r *lineReader) entry(e Entry) error {
 	if r.open == nil {
 		r.open = &Line{Number: r.next, Time: e.Time, Gap: e.IsGap(), Stderr: e.Stream == "stderr"}
 	}
-	if r.open.Text = append(r.open.Text, e.Text...); len(r.open.Text) > 2*openLineKept && e.Partial {
-		r.open.Text = slices.Clone(r.open.Text[len(r.open.Text)-openLineKept:]) // a terminal shows its end, too
+	if e.IsGap() && !r.open.Gap { // the rest of the line is missing
+		e.Text = fmt.Appendf(nil, " (%s)", e.Text)
 	}
+	r.open.add(e.Text)
 	if e.Partial {
 		return nil
 	}

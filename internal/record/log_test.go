@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -190,5 +191,49 @@ func TestADamagedPartIsAGap(t *testing.T) {
 	}
 	if lines, _ := numbers(t, s, Query{}); lines[len(lines)-1] != 25_000 {
 		t.Error("the log was not continued")
+	}
+}
+
+// entry is one with a text.
+func entry(tag, text string) []byte {
+	return fmt.Appendf(nil, "%s stdout %s %s\n", day.Format(time.RFC3339Nano), tag, text)
+}
+
+func TestLinesAreCountedAndKeptAsATerminalShowsThem(t *testing.T) {
+	long := strings.Repeat("x", 16<<10)
+	for _, row := range []struct {
+		sentence string
+		entries  [][]byte
+		want     []string
+		open     bool
+		more     int
+	}{
+		{"lines", [][]byte{entry("F", "one"), entry("F", "")}, []string{"one", ""}, false, 0},
+		{"a line without an end", [][]byte{entry("F", "one"), entry("P", "tw"), entry("P", "o")}, []string{"one", "two"}, true, 0},
+		{"a progress bar", [][]byte{entry("P", "\r1%"), entry("P", "\r2%\r3%"), entry("P", "\r")}, []string{"3%\r"}, true, 0},
+		{"one that returns after it has written", [][]byte{entry("P", "1%\r"), entry("P", "2%\r"), entry("F", "")}, []string{"2%\r"}, false, 0},
+		{"one whose rest is lost", [][]byte{entry("P", "1%"), GapEntry(day, "lost"), entry("F", "two")}, []string{"1% (lost)", "two"}, false, 0},
+		{"a long line keeps its beginning", append([][]byte{entry("P", "begin")}, slices.Repeat([][]byte{entry("P", long)}, 100)...), []string{("begin" + strings.Repeat(long, 100))[:lineKept]}, true, 5 + 100*16<<10 - lineKept},
+		{"one that is overwritten", append(slices.Repeat([][]byte{entry("P", long)}, 100), entry("P", "x\r"), entry("F", "end")), []string{"end"}, false, 0},
+	} {
+		t.Run(row.sentence, func(t *testing.T) {
+			s := Open(t.TempDir())
+			w := write(t, s, row.entries...)
+			for range 2 { // while it grows, and sealed
+				var got []string
+				var last Line
+				err := s.Lines("default", "j1", worker, 0, func(l Line) bool {
+					got, last = append(got, string(l.Text)), l
+					return true
+				})
+				count, countErr := s.Count("default", "j1", worker)
+				if err != nil || countErr != nil || !slices.Equal(got, row.want) || last.Open != row.open || last.More != row.more || count != int64(len(row.want)) {
+					t.Errorf("%d lines: %.100q, open %t, %d more, %v, %v", count, got, last.Open, last.More, err, countErr)
+				}
+				if err := w.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
 	}
 }

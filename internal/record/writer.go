@@ -27,7 +27,8 @@ type Index struct {
 	First time.Time `json:"first"`
 	Last  time.Time `json:"last"`
 	Same  int       `json:"same"`
-	// End says that the log ends with this part. Lost is why the part has no content any more.
+	// Open says that the last entry does not end its line, End that the log ends with this part. Lost is why the part has no content any more.
+	Open bool   `json:"open,omitempty"`
 	End  bool   `json:"end,omitempty"`
 	Lost string `json:"lost,omitempty"`
 	gaps int64
@@ -50,6 +51,7 @@ func (x *Index) add(entries []byte) {
 			if e.IsGap() {
 				x.gaps++
 			}
+			x.Open = e.Partial
 			if !e.Partial {
 				x.Lines++
 			}

@@ -2,6 +2,7 @@ package scalar
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -93,6 +94,31 @@ func TestALongSeriesKeepsItsCourse(t *testing.T) {
 	}
 	if len(c.Series) != maxSeries {
 		t.Errorf("%d series", len(c.Series))
+	}
+}
+
+// A loss that has diverged prints nan for long. What was before stays, and so does what comes after.
+func TestManyValuesThatAreNoNumbersKeepTheOthers(t *testing.T) {
+	var c Collection
+	for i := range 200_000 {
+		value := "nan"
+		if i < 1000 || i >= 150_000 {
+			value = "1"
+		}
+		c.Add(fmt.Sprintf("step %d loss=%s", i, value), time.Time{})
+	}
+	early, late := 0, 0
+	for i, step := range c.Series[0].Steps {
+		switch {
+		case math.IsNaN(c.Series[0].Values[i]):
+		case step < 1000:
+			early++
+		default:
+			late++
+		}
+	}
+	if early < 3 || late < 100 {
+		t.Errorf("%d values are left from before, %d from after", early, late)
 	}
 }
 

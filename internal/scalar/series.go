@@ -2,6 +2,7 @@ package scalar
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -25,6 +26,18 @@ type Series struct {
 type Collection struct {
 	Series []*Series
 	by     map[string]*Series
+}
+
+// Clone is a collection that grows on its own.
+func (c *Collection) Clone() *Collection {
+	out := &Collection{by: map[string]*Series{}}
+	for _, s := range c.Series {
+		copied := *s
+		copied.Steps, copied.Times, copied.Values = slices.Clone(s.Steps), slices.Clone(s.Times), slices.Clone(s.Values)
+		out.by[s.Name] = &copied
+		out.Series = append(out.Series, &copied)
+	}
+	return out
 }
 
 // Add takes a line of the log.
@@ -51,18 +64,20 @@ func (c *Collection) Add(line string, at time.Time) {
 }
 
 func (s *Series) add(step float64, at time.Time, value float64) {
-	if s.skipped++; s.skipped < s.every && !math.IsNaN(value) && !math.IsInf(value, 0) { // a loss that diverges is never left out
+	if math.IsInf(value, 0) {
+		value = math.NaN()
+	}
+	n := len(s.Values)
+	diverges := math.IsNaN(value) && n > 0 && !math.IsNaN(s.Values[n-1]) // that is never left out
+	if s.skipped++; s.skipped < s.every && !diverges {
 		return
 	}
 	s.skipped = 0
 	if math.IsNaN(step) {
 		step = 0
-		if n := len(s.Steps); n > 0 {
+		if n > 0 {
 			step = s.Steps[n-1] + float64(s.every)
 		}
-	}
-	if math.IsInf(value, 0) {
-		value = math.NaN()
 	}
 	s.Steps, s.Times, s.Values = append(s.Steps, step), append(s.Times, at), append(s.Values, value)
 	if len(s.Steps) < maxPoints {

@@ -1,12 +1,15 @@
 package ui
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"net/http"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/trainyard/trainyard/internal/record"
 	"github.com/trainyard/trainyard/internal/text"
@@ -30,9 +33,16 @@ type line struct {
 }
 
 func shown(l record.Line) line {
-	content := text.KeepColours(strings.ToValidUTF8(text.Visible(string(l.Text)), "\uFFFD"))
-	if more := len(content) - maxLineText; more > 0 {
-		content = fmt.Sprintf("%s\033[0m … (%d more bytes)", strings.ToValidUTF8(content[:maxLineText], ""), more)
+	raw, more := text.Visible(string(l.Text)), l.More
+	if over := len(raw) - 4*maxLineText; over > 0 { // colours take room, too
+		raw, more = raw[:4*maxLineText], more+over
+	}
+	content := text.KeepColours(strings.ToValidUTF8(raw, "\uFFFD"))
+	if over := len(content) - maxLineText; over > 0 {
+		content, more = strings.ToValidUTF8(content[:maxLineText], ""), more+over
+	}
+	if more > 0 {
+		content = fmt.Sprintf("%s\033[0m … (%d more bytes)", content, more)
 	}
 	return line{l.Number, l.Time, content, l.Gap, l.Stderr}
 }
@@ -83,6 +93,14 @@ func (j *jobs) log(w http.ResponseWriter, r *http.Request) {
 	answer(w, map[string]any{"lines": lines, "total": total})
 }
 
+// readable is the text of a line that a person can read: without colours, and without what was overwritten.
+func readable(line []byte) []byte {
+	if !bytes.ContainsFunc(line, unicode.IsControl) {
+		return line
+	}
+	return []byte(text.Plain(text.Visible(string(line))))
+}
+
 // search answers with the numbers of the lines that have a text, or that match a regular expression.
 func (j *jobs) search(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
@@ -101,7 +119,7 @@ func (j *jobs) search(w http.ResponseWriter, r *http.Request) {
 	}
 	numbers := []int64{}
 	err = j.yard.Past.Lines(found.Job.Namespace, found.Job.UID, l, 0, func(l record.Line) bool {
-		if matches.Match(l.Text) {
+		if matches.Match(readable(l.Text)) {
 			numbers = append(numbers, l.Number)
 		}
 		return len(numbers) <= maxFound && r.Context().Err() == nil
@@ -122,8 +140,12 @@ func (j *jobs) wholeLog(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", fmt.Sprintf("%s-%s-attempt%d.log", found.Job.Name, l.Replica, l.Attempt+1)))
-	_ = j.yard.Past.Lines(found.Job.Namespace, found.Job.UID, l, 0, func(l record.Line) bool {
-		_, err := w.Write(append(l.Text, '\n'))
-		return err == nil
-	}) // the header is sent, so an error can only cut the file
+	// The header is sent, so an error can only cut the file.
+	_ = j.yard.Past.ReadLog(found.Job.Namespace, found.Job.UID, l, record.Query{}, func(e record.Entry) error {
+		if !e.Partial {
+			e.Text = append(e.Text, '\n')
+		}
+		_, err := w.Write(e.Text)
+		return cmp.Or(err, r.Context().Err())
+	})
 }

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"math"
 	"net/http"
@@ -179,7 +180,7 @@ func (j *jobs) scalars(w http.ResponseWriter, r *http.Request) {
 		if named != "" && name != named {
 			continue
 		}
-		if runs, err = j.figures(found, byReplica[name]); err != nil {
+		if runs, err = j.figures(r.Context(), found, byReplica[name]); err != nil {
 			fail(w, err)
 			return
 		}
@@ -192,11 +193,11 @@ func (j *jobs) scalars(w http.ResponseWriter, r *http.Request) {
 }
 
 // figures are those of some logs.
-func (j *jobs) figures(found *yard.Job, logs []record.Log) ([]run, error) {
+func (j *jobs) figures(ctx context.Context, found *yard.Job, logs []record.Log) ([]run, error) {
 	runs := []run{}
 	for _, l := range logs {
 		c := j.collections.of(logKey{found.Job.UID, l})
-		one, err := c.read(j.yard.Past, found, l)
+		one, err := c.read(ctx, j.yard.Past, found, l)
 		if err != nil {
 			return nil, err
 		}
@@ -207,24 +208,34 @@ func (j *jobs) figures(found *yard.Job, logs []record.Log) ([]run, error) {
 	return runs, nil
 }
 
-// read takes the lines that the log has got since, and returns what there is.
-func (c *collection) read(past *record.Store, found *yard.Job, l record.Log) (run, error) {
+// read takes the lines that the log has got since, and returns what there is. A line that has no end yet counts as it is now, and is read again
+// the next time.
+func (c *collection) read(ctx context.Context, past *record.Store, found *yard.Job, l record.Log) (run, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	var open *record.Line
 	err := past.Lines(found.Job.Namespace, found.Job.UID, l, c.next, func(line record.Line) bool {
-		c.next = line.Number + 1
-		if !line.Gap {
+		switch {
+		case line.Open:
+			open = &line
+			return false
+		case !line.Gap:
 			c.Add(text.Visible(string(line.Text)), line.Time)
 		}
-		return true
+		c.next = line.Number + 1
+		return ctx.Err() == nil
 	})
+	now := c.Clone()
+	if open != nil {
+		now.Add(text.Visible(string(open.Text)), open.Time)
+	}
 	out := run{Attempt: l.Attempt, Restart: l.Restart, Series: []series{}}
-	for _, s := range c.Series {
-		copied := series{s.Name, slices.Clone(s.Steps), make(numbers, len(s.Times)), slices.Clone(s.Values)}
+	for _, s := range now.Series {
+		copied := series{s.Name, s.Steps, make(numbers, len(s.Times)), s.Values}
 		for i, t := range s.Times {
 			copied.Times[i] = milliseconds(t)
 		}
 		out.Series = append(out.Series, copied)
 	}
-	return out, err
+	return out, cmp.Or(err, ctx.Err())
 }

@@ -46,6 +46,29 @@ func TestFiguresOfALogGrow(t *testing.T) {
 	}
 }
 
+// A progress bar is one line that is written for hours: its last state counts.
+func TestFiguresOfAnOpenLineAreThoseOfNow(t *testing.T) {
+	s := newSite(t)
+	s.add(t, record.Summary{UID: "j1", Name: "demo", Created: day}, failing(day, true))
+	w, err := s.store.WriteLog("default", "j1", record.Log{Replica: "worker-0", Container: "pytorch", Pod: "p0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, at := s.enter(t), day.UnixMilli()
+	for _, row := range []struct{ entry, steps, values string }{
+		{"P \rstep 1 loss=3", "1", "3"}, {"P \rstep 2 loss=2", "2", "2"}, {"F \rstep 3 loss=1", "3", "1"}, {"F step 4 loss=0.5", "3,4", "1,0.5"},
+	} {
+		if err := w.Write(fmt.Appendf(nil, "%s stderr %s\n", day.Format(time.RFC3339Nano), row.entry)); err != nil {
+			t.Fatal(err)
+		}
+		times := strings.TrimSuffix(strings.Repeat(fmt.Sprint(at, ","), strings.Count(row.steps, ",")+1), ",")
+		want := fmt.Sprintf(`"series":[{"name":"loss","steps":[%s],"times":[%s],"values":[%s]}]`, row.steps, times, row.values)
+		if got := s.get(t, own, "/api/v1/jobs/j1/scalars"); !strings.Contains(got, want) {
+			t.Errorf("after %q: %s, want %s", row.entry, got, want)
+		}
+	}
+}
+
 func TestUsageIsShownForEachPod(t *testing.T) {
 	s := newSite(t)
 	s.add(t, record.Summary{UID: "j1", Name: "demo", Created: day}, failing(day, true))
