@@ -2,12 +2,15 @@ package yard
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainyard/trainyard/internal/record"
 )
 
 // Line is one line of a replica's log, as a terminal shows it: without text that the program has overwritten.
@@ -55,13 +58,13 @@ func (y *Yard) Logs(ctx context.Context, j *Job, q LogQuery, emit func(Line)) er
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	sources, err := y.recordedLogs(ctx, j, q, pods)
+	sources, recorded, err := y.recordedLogs(ctx, j, q, pods)
 	if err != nil {
 		return err
 	}
 	for i := range pods {
 		if q.wants(&pods[i]) {
-			sources = append(sources, y.open(ctx, j, &pods[i], q))
+			sources = append(sources, y.open(ctx, j, &pods[i], q, recorded))
 		}
 	}
 	merge(sources, emit)
@@ -73,29 +76,64 @@ func (y *Yard) Logs(ctx context.Context, j *Job, q LogQuery, emit func(Line)) er
 	return ctx.Err()
 }
 
-// open starts to read the log of a pod, as far as it is written.
-func (y *Yard) open(ctx context.Context, j *Job, pod *corev1.Pod, q LogQuery) *source {
+// open starts to read the log of a pod, as far as it is written: first what is recorded of it, because kubelet shows only the newest file of a log
+// that was rotated, then what the API server has after that.
+func (y *Yard) open(ctx context.Context, j *Job, pod *corev1.Pod, q LogQuery, recorded []record.Log) *source {
 	lines := make(chan Line, 100)
 	out := &source{lines: lines}
-	s := newStream(y, j, pod, q, func(l Line) {
+	tail := &lastLines{limit: q.Tail, emit: func(l Line) error {
 		select {
 		case lines <- l:
+			return nil
 		case <-ctx.Done():
+			return ctx.Err()
 		}
-	})
+	}}
+	s := newStream(y, j, pod, q, func(l Line) { _ = tail.add(l) }) // the context has ended
+	read := func(restart int32, options corev1.PodLogOptions) error {
+		at := slices.IndexFunc(recorded, func(l record.Log) bool {
+			return l.Pod == pod.UID && l.Container == s.container && l.Restart == restart
+		})
+		if at < 0 {
+			return s.read(ctx, options)
+		}
+		return s.readAfter(ctx, j, recorded[at], q, options)
+	}
 	go func() {
 		defer close(lines)
-		if (restarts(pod, s.container) > 0 && q.Tail == nil) || q.Previous {
-			_ = s.read(ctx, corev1.PodLogOptions{Previous: true}) // it may be gone already
+		n := restarts(pod, s.container)
+		if (n > 0 && q.Tail == nil) || q.Previous {
+			_ = read(n-1, corev1.PodLogOptions{Previous: true}) // it may be gone already
 		}
-		if q.Previous {
-			return
+		if !q.Previous {
+			if err := ignoreLost(read(n, corev1.PodLogOptions{})); err != nil {
+				out.err = fmt.Errorf("reading the log of %s: %w", pod.Name, err)
+			}
 		}
-		if err := ignoreLost(s.read(ctx, corev1.PodLogOptions{})); err != nil {
-			out.err = fmt.Errorf("reading the log of %s: %w", pod.Name, err)
-		}
+		_ = tail.end() // the context has ended
 	}()
 	return out
+}
+
+// readAfter emits the lines of a log that are recorded, and then those that the API server has after them. A line that was open when it was recorded comes
+// from the API server, if that still has it.
+func (s *stream) readAfter(ctx context.Context, j *Job, l record.Log, q LogQuery, options corev1.PodLogOptions) error {
+	query := q.recorded()
+	join := &joined{line: Line{Replica: s.replica, Attempt: s.attempt}, emit: func(line Line) error {
+		s.last = line.Time
+		if !line.Time.Before(query.Since) {
+			s.emit(line)
+		}
+		return ctx.Err()
+	}}
+	if err := s.yard.Past.ReadLog(j.Job.Namespace, j.Job.UID, l, query, join.add); err != nil {
+		return err
+	}
+	err := s.read(ctx, options)
+	if join.open && join.line.Time.After(s.last) {
+		return errors.Join(err, join.end())
+	}
+	return err
 }
 
 // restarts is how often a container was restarted in its pod.

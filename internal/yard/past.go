@@ -118,37 +118,47 @@ func addRecorded(present []corev1.Event, r *record.Record) []corev1.Event {
 	return present
 }
 
-// recordedLogs starts to read the logs that were recorded, but for those that the cluster still has: of each present pod, the present
-// run of a container and the one before.
-func (y *Yard) recordedLogs(ctx context.Context, j *Job, q LogQuery, present []corev1.Pod) ([]*source, error) {
+// recordedLogs starts to read the logs that were recorded, but for those that the cluster still has, or the end of them: of each present pod, the
+// present run of a container and the one before. It also returns all logs that are recorded.
+func (y *Yard) recordedLogs(ctx context.Context, j *Job, q LogQuery, present []corev1.Pod) (sources []*source, all []record.Log, _ error) {
 	if y.Past == nil {
-		return nil, nil
+		return nil, nil, nil
 	}
 	r := j.Recorded
 	if r == nil {
 		var err error
 		if r, err = y.Past.Load(j.Job.Namespace, j.Job.UID); errors.Is(err, record.ErrNone) {
-			return nil, nil // it has just been created
+			return nil, nil, nil // it has just been created
 		} else if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	logs, err := y.Past.Logs(j.Job.Namespace, j.Job.UID)
+	all, err := y.Past.Logs(j.Job.Namespace, j.Job.UID)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	logs = slices.DeleteFunc(logs, func(l record.Log) bool { return !q.wantsLog(j, r, l) })
+	logs := slices.DeleteFunc(slices.Clone(all), func(l record.Log) bool { return !q.wantsLog(j, r, l) })
 	if q.Previous || q.Tail != nil {
 		logs = lastRuns(logs, q)
 	}
 	logs = slices.DeleteFunc(logs, func(l record.Log) bool {
 		return slices.ContainsFunc(present, func(p corev1.Pod) bool { return p.UID == l.Pod && l.Restart >= restarts(&p, l.Container)-1 })
 	})
-	var sources []*source
 	for _, l := range logs {
 		sources = append(sources, y.openRecorded(ctx, j, l, q))
 	}
-	return sources, nil
+	return sources, all, nil
+}
+
+// recorded is which entries of a recorded log are wanted.
+func (q LogQuery) recorded() (query record.Query) {
+	if q.Since > 0 {
+		query.Since = time.Now().Add(-q.Since)
+	}
+	if q.Tail != nil {
+		query.Tail = max(1, *q.Tail)
+	}
+	return query
 }
 
 // wantsLog reports whether a recorded log is one of those that are asked for.
@@ -192,13 +202,7 @@ func lastRuns(logs []record.Log, q LogQuery) []record.Log {
 func (y *Yard) openRecorded(ctx context.Context, j *Job, l record.Log, q LogQuery) *source {
 	lines := make(chan Line, 100)
 	out := &source{lines: lines}
-	query := record.Query{}
-	if q.Since > 0 {
-		query.Since = time.Now().Add(-q.Since)
-	}
-	if q.Tail != nil {
-		query.Tail = max(1, *q.Tail)
-	}
+	query := q.recorded()
 	emit := func(line Line) error {
 		if line.Time.Before(query.Since) {
 			return nil

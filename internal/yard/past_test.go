@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -11,6 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/trainyard/trainyard/api/naming"
 	"github.com/trainyard/trainyard/internal/record"
@@ -96,5 +100,52 @@ func TestARecordedJobIsFoundByNameKindOrID(t *testing.T) {
 		case want != "" && (err != nil || j.Job.UID != want):
 			t.Errorf("%s: %v, %v", name, j, err)
 		}
+	}
+}
+
+// kubelet shows only the newest file of a log. What was before comes from the record, and each line comes once.
+func TestTheLogOfAPodThatIsThereBeginsInTheRecord(t *testing.T) {
+	y := stoppedYard(t)
+	j, err := y.Look(t.Context(), "demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubelet := http.NewServeMux()
+	kubelet.HandleFunc("/api/v1/namespaces/default/pods/demo-worker-0/log", func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("previous") == "true" {
+			http.Error(w, "it is gone", http.StatusNotFound)
+			return
+		}
+		fmt.Fprint(w, "2026-11-15T09:02:02Z fourth\n2026-11-15T09:02:03Z open and ended\n2026-11-15T09:02:04Z fifth\n")
+	})
+	server := httptest.NewServer(kubelet)
+	defer server.Close()
+	if y.Core, err = kubernetes.NewForConfig(&rest.Config{Host: server.URL}); err != nil {
+		t.Fatal(err)
+	}
+	pod := j.Recorded.Pods[1].Pod
+	pod.Namespace = "default"
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "pytorch", RestartCount: 1}}
+	logs, err := y.Past.Logs("default", "bbbb2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		sentence string
+		query    LogQuery
+		want     []string
+	}{
+		{"all of it", LogQuery{}, []string{"second", "(lost)", "third", "fourth", "open and ended", "fifth"}},
+		{"the end", LogQuery{Tail: new(int64(4))}, []string{"third", "fourth", "open and ended", "fifth"}},
+		{"the run before", LogQuery{Previous: true}, []string{"second", "(lost)"}},
+	} {
+		t.Run(row.sentence, func(t *testing.T) {
+			var got []string
+			log := y.open(t.Context(), j, &pod, row.query, logs)
+			merge([]*source{log}, func(l Line) { got = append(got, l.Text) })
+			if diff := cmp.Diff(row.want, got); diff != "" || log.err != nil {
+				t.Errorf("other lines (-want +got): %v\n%s", log.err, diff)
+			}
+		})
 	}
 }
