@@ -39,7 +39,7 @@ type settledJob struct {
 	seen bool
 }
 
-// maxEarly is how many events are kept that are about pods which were not seen yet.
+// maxEarly is how many events are kept that are about jobs and pods which were not seen yet.
 const maxEarly = 1000
 
 // job is a job that is being recorded.
@@ -106,7 +106,10 @@ func (r *Recorder) resume(j *job, old *record.Record) {
 			j.events[e.UID] = e
 		}
 	}
-	delete(r.settled, j.uid)
+	if s := r.settled[j.uid]; s != nil {
+		j.seen = j.seen || s.seen
+		delete(r.settled, j.uid)
+	}
 }
 
 // find is a job that is being recorded. One that has a record is continued.
@@ -151,7 +154,10 @@ func (r *Recorder) jobChanged(kind kinds.Kind, o manifest.Object, gone bool) {
 		return // its record was removed because of its age
 	}
 	j := r.find(o.GetNamespace(), o.GetUID())
-	j.seen = true
+	if !j.seen {
+		j.seen = true
+		defer r.takeEarly()
+	}
 	if j.summary.NamespaceUID == "" && r.namespaceUID != nil {
 		j.namespaceUID = r.namespaceUID(j.namespace)
 	}
@@ -207,7 +213,7 @@ func replicas(m *manifest.Manifest) (n int32) {
 // podChanged takes a pod as it is now.
 func (r *Recorder) podChanged(pod *corev1.Pod, gone bool) {
 	owner := metav1.GetControllerOf(pod)
-	if owner == nil || !validUID.MatchString(string(owner.UID)) || !slices.ContainsFunc(kinds.All, func(k kinds.Adapter) bool { return k.Name() == owner.Kind }) {
+	if owner == nil || !validUID.MatchString(string(owner.UID)) || !isJob(owner.Kind) {
 		return
 	}
 	r.mu.Lock()
@@ -241,17 +247,25 @@ func (r *Recorder) podChanged(pod *corev1.Pod, gone bool) {
 func (r *Recorder) eventHappened(e *corev1.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.take(e) && e.InvolvedObject.Kind == "Pod" {
+	if !r.take(e) && (e.InvolvedObject.Kind == "Pod" || isJob(e.InvolvedObject.Kind)) {
 		r.early = append(r.early, e)
 		r.early = r.early[max(0, len(r.early)-maxEarly):]
 	}
 }
 
-// takeEarly takes the events about pods that were not known when the events came.
+// isJob reports whether a kind is one of ours.
+func isJob(kind string) bool {
+	return slices.ContainsFunc(kinds.All, func(k kinds.Adapter) bool { return k.Name() == kind })
+}
+
+// takeEarly takes the events about jobs and pods that were not known when the events came.
 func (r *Recorder) takeEarly() { r.early = slices.DeleteFunc(r.early, r.take) }
 
 func (r *Recorder) take(e *corev1.Event) bool {
 	j := r.jobs[jobKey{e.Namespace, e.InvolvedObject.UID}]
+	if s := r.settled[e.InvolvedObject.UID]; s != nil && s.Namespace == e.Namespace {
+		j = r.find(s.Namespace, s.UID) // something still happens to it
+	}
 	if owner, ok := r.owners[e.InvolvedObject.UID]; ok && j == nil && owner.namespace == e.Namespace {
 		j = r.jobs[owner]
 	}
@@ -303,38 +317,47 @@ func (r *Recorder) save(now time.Time) (failed error) {
 		if r.logs.settle(j, now) {
 			j.dirty = true
 		}
-		if j.object == nil || !j.dirty {
+		if j.object == nil {
 			continue
 		}
-		if j.unread {
-			if err := r.load(j); err != nil {
+		if j.dirty {
+			if err := r.write(j, now); err != nil {
 				failed = err
 				continue
 			}
 		}
-		if err := r.bound(j); err != nil {
-			failed = err
-		}
-		if err := r.store.Save(j.record(now)); err != nil {
-			failed = err
-			continue
-		}
-		if j.listed != j.summary {
-			if err := r.store.List(j.summary); err != nil {
-				failed = err
-				continue
-			}
-			j.listed = j.summary
-		}
-		j.dirty = false
-		if j.summary.Over() && j.summary.Complete && !j.summary.Deleted.IsZero() {
+		if j.summary.Over() && j.summary.Complete {
 			r.forget(j)
 		}
 	}
 	return failed
 }
 
+func (r *Recorder) write(j *job, now time.Time) error {
+	if j.unread {
+		if err := r.load(j); err != nil {
+			return err
+		}
+	}
+	boundErr := r.bound(j) // what is too much is dropped the next time
+	if err := r.store.Save(j.record(now)); err != nil {
+		return err
+	}
+	if j.listed != j.summary {
+		if err := r.store.List(j.summary); err != nil {
+			return err
+		}
+		j.listed = j.summary
+	}
+	j.dirty = false
+	return boundErr
+}
+
+// forget removes a job from memory. If it changes again, its record is read again.
 func (r *Recorder) forget(j *job) {
+	if j.summary.Deleted.IsZero() {
+		r.settled[j.uid] = &settledJob{Summary: j.summary, seen: j.seen}
+	}
 	delete(r.jobs, j.key())
 	for pod := range j.pods {
 		delete(r.owners, pod)

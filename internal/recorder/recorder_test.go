@@ -398,6 +398,45 @@ func TestARecordThatCannotBeReadBeginsAgain(t *testing.T) {
 	}
 }
 
+// A job that is over needs no memory but a line, until something happens to it again.
+func TestAJobThatIsOverLeavesTheMemory(t *testing.T) {
+	s := newSite(t)
+	change := func(version string, gone bool) {
+		s.r.jobChanged(pytorch.Kind, demo(func(j *kubeflowv1.PyTorchJob) {
+			ended := metav1.NewTime(time.Now())
+			j.ResourceVersion, j.Status.CompletionTime = version, &ended
+		}), gone)
+	}
+	event := func(uid types.UID) {
+		s.r.eventHappened(&corev1.Event{ObjectMeta: metav1.ObjectMeta{UID: uid, Namespace: "default"}, InvolvedObject: corev1.ObjectReference{Kind: "PyTorchJob", UID: "j1"}})
+	}
+	event("early") // before the job
+	s.sees(workerPod("1", corev1.PodRunning))
+	change("2", false)
+	s.r.podChanged(workerPod("2", corev1.PodSucceeded), false)
+	settled := func() {
+		t.Helper()
+		for range 5 {
+			s.step(scanInterval)
+		}
+		if len(s.r.jobs)+len(s.r.owners)+len(s.r.logs.pods) > 0 {
+			t.Errorf("it still has %d jobs, %d owners and %d logs in memory", len(s.r.jobs), len(s.r.owners), len(s.r.logs.pods))
+		}
+	}
+	settled()
+	change("2", false)
+	event("late")
+	settled()
+	s.r.podChanged(workerPod("3", corev1.PodSucceeded), true)
+	settled()
+	change("3", true)
+	settled()
+	r, err := s.store.Load("default", "j1")
+	if err != nil || len(r.Events) != 2 || len(r.Pods) != 1 || r.Pods[0].Gone.IsZero() || r.Summary.Deleted.IsZero() || r.Summary.Unseen {
+		t.Errorf("the record is %+v: %v", r, err)
+	}
+}
+
 // Owner references and events are free text. Whoever may write them in one namespace must not reach the jobs of another, nor the disk.
 func TestPodsAndEventsBelongToJobsOfTheirNamespace(t *testing.T) {
 	s := newSite(t)
