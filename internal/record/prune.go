@@ -30,6 +30,9 @@ const orphanAge = time.Hour
 // locked only while nothing is asked of the object store.
 func (s *Store) Prune(limits Limits, now time.Time) (Pruned, error) {
 	remote, err := s.remoteJobs()
+	if err == nil {
+		err = s.loadUnlisted(remote)
+	}
 	if err != nil {
 		return Pruned{}, err
 	}
@@ -97,6 +100,9 @@ type remoteJob struct {
 	record bool
 	size   int64
 	newest time.Time
+	// unlisted is its record if the index and the disk do not have it, unreadable why that cannot be read.
+	unlisted   *Record
+	unreadable error
 }
 
 // remoteJobs are the jobs in the object store.
@@ -127,6 +133,24 @@ func (s *Store) remoteJobs() (map[jobKey]*remoteJob, error) {
 		}
 	}
 	return jobs, nil
+}
+
+// loadUnlisted reads the records that the index lacks: it was lost with its disk before it was uploaded.
+func (s *Store) loadUnlisted(remote map[jobKey]*remoteJob) error {
+	listed, err := s.Summaries()
+	if err != nil {
+		return err
+	}
+	known := map[jobKey]bool{}
+	for _, summary := range listed {
+		known[jobKey{summary.Namespace, summary.UID}] = true
+	}
+	for key, there := range remote {
+		if there.record && !known[key] {
+			there.unlisted, there.unreadable = s.Load(key.namespace, key.uid)
+		}
+	}
+	return nil
 }
 
 func (s *Store) deleteObjects(names []string) error {
@@ -182,9 +206,9 @@ func (s *Store) found(now time.Time, remote map[jobKey]*remoteJob) (jobs []sized
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	known := map[types.UID]bool{}
+	known := map[jobKey]bool{}
 	for _, summary := range listed {
-		known[summary.UID] = true
+		known[jobKey{summary.Namespace, summary.UID}] = true
 		_, err := os.Stat(s.recordFile(summary.Namespace, summary.UID))
 		there := remote[jobKey{summary.Namespace, summary.UID}]
 		if err == nil || there != nil && there.record {
@@ -199,7 +223,7 @@ func (s *Store) found(now time.Time, remote map[jobKey]*remoteJob) (jobs []sized
 	for _, dir := range dirs {
 		uid, namespace := types.UID(filepath.Base(dir)), filepath.Base(filepath.Dir(dir))
 		local[jobKey{namespace, uid}] = true
-		if known[uid] {
+		if known[jobKey{namespace, uid}] {
 			continue
 		}
 		r, err := s.LoadFetched(namespace, uid)
@@ -214,7 +238,13 @@ func (s *Store) found(now time.Time, remote map[jobKey]*remoteJob) (jobs []sized
 		}
 	}
 	for key, there := range remote {
-		if !known[key.uid] && !local[key] && now.Sub(there.newest) > orphanAge {
+		switch {
+		case known[key] || local[key]:
+		case there.unlisted != nil:
+			jobs = append(jobs, sizedJob{there.unlisted.Summary, there.size})
+		case there.unreadable != nil:
+			unreadable = append(unreadable, there.unreadable)
+		case !there.record && now.Sub(there.newest) > orphanAge:
 			orphans = append(orphans, key) // it was pruned, and the object store did not delete all of it
 		}
 	}

@@ -162,7 +162,10 @@ func (s *Store) sendFile(ctx context.Context, f localFile, now time.Time) error 
 		return fmt.Errorf("uploading %s: %w", f.name, err)
 	}
 	if f.isPart() {
-		return os.Remove(f.path)
+		if err := os.Remove(f.path); !errors.Is(err, fs.ErrNotExist) { // it may have been removed to limit the size
+			return err
+		}
+		return nil
 	}
 	f.sent = now
 	s.remote.mu.Lock()
