@@ -122,6 +122,20 @@ type Pod struct {
 	Pod      corev1.Pod `json:"pod"`
 }
 
+// Stopped reports whether a container ended with an error because its pod was deleted: that is no failure of the replica. Times are whole seconds. In the
+// second in which the deletion was requested, only the exit codes of SIGTERM and SIGKILL say so: the failure that led to it may be of the same second.
+func (p *Pod) Stopped(end *corev1.ContainerStateTerminated) bool {
+	if p.Pod.DeletionTimestamp == nil || end.ExitCode == 0 {
+		return false
+	}
+	asked := p.Pod.DeletionTimestamp.Time
+	if grace := p.Pod.DeletionGracePeriodSeconds; grace != nil {
+		asked = asked.Add(-time.Duration(*grace) * time.Second)
+	}
+	killed := end.ExitCode == 128+15 || end.ExitCode == 128+9
+	return end.FinishedAt.After(asked) || killed && end.FinishedAt.Time.Equal(asked)
+}
+
 // Store is a directory of records.
 type Store struct {
 	dir string

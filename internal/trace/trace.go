@@ -77,7 +77,7 @@ func (l *life) job() {
 		failure = cmp.Or(s.Message, "the job failed")
 	}
 	end := s.Ended
-	if end.IsZero() {
+	if end.IsZero() && !s.Unseen { // else nobody knows when it was deleted
 		end = s.Deleted
 	}
 	l.add(l.trace.Parent, root, "job "+s.Name, s.Created, end, failure, [2]string{"trainyard.job.outcome", s.Outcome(true)},
@@ -163,7 +163,7 @@ func phasesOf(p *record.Pod) phases {
 		}
 		if end := c.State.Terminated; end != nil && !end.StartedAt.Time.Before(out.started) {
 			out.started, out.stopped = end.StartedAt.Time, end.FinishedAt.Time
-			if end.ExitCode != 0 {
+			if end.ExitCode != 0 && !p.Stopped(end) {
 				out.failure = fmt.Sprintf("exited with code %d", end.ExitCode)
 			}
 		}
