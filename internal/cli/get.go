@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trainyard/trainyard/internal/record"
 	"github.com/trainyard/trainyard/internal/story"
@@ -170,13 +171,14 @@ func (g *get) jobs(cmd *cobra.Command, args []string) ([]*yard.Job, error) {
 		fmt.Fprintln(cmd.ErrOrStderr(), "The local cluster is not running. This is what was recorded.")
 	}
 	if g.history || y.Stopped {
-		return g.addPast(y, namespace, jobs)
+		return g.addPast(cmd, y, namespace, jobs)
 	}
 	return jobs, nil
 }
 
-// addPast adds the jobs that were recorded and are not among the present ones. Without --history deleted ones are left out.
-func (g *get) addPast(y *yard.Yard, namespace string, jobs []*yard.Job) ([]*yard.Job, error) {
+// addPast adds the jobs that were recorded and are not among the present ones. Without --history deleted ones are left out. A record that cannot be
+// read is reported, and the others are listed.
+func (g *get) addPast(cmd *cobra.Command, y *yard.Yard, namespace string, jobs []*yard.Job) ([]*yard.Job, error) {
 	selector, err := labels.Parse(g.selector)
 	if err != nil {
 		return nil, err // it was parsed before
@@ -185,9 +187,12 @@ func (g *get) addPast(y *yard.Yard, namespace string, jobs []*yard.Job) ([]*yard
 	if err != nil {
 		return nil, err
 	}
+	present := map[types.UID]bool{}
+	for _, j := range jobs {
+		present[j.Job.UID] = true
+	}
 	for _, s := range past {
-		present := slices.ContainsFunc(jobs, func(j *yard.Job) bool { return j.Job.UID == s.UID })
-		if present || !g.history && !s.Deleted.IsZero() {
+		if present[s.UID] || !g.history && !s.Deleted.IsZero() {
 			continue
 		}
 		j, err := y.Recall(s)
@@ -195,9 +200,11 @@ func (g *get) addPast(y *yard.Yard, namespace string, jobs []*yard.Job) ([]*yard
 			continue // it has just been pruned
 		}
 		if err != nil {
-			return nil, err
+			fmt.Fprintf(cmd.ErrOrStderr(), "A job is not listed: %v.\n", err)
+			continue
 		}
 		if selector.Matches(labels.Set(j.Object.GetLabels())) {
+			j.Recorded.Pods, j.Recorded.Events = nil, nil // there may be thousands of jobs, and a list needs neither
 			jobs = append(jobs, j)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/trainyard/trainyard/internal/record"
 	"github.com/trainyard/trainyard/internal/yard"
 )
 
@@ -85,11 +86,12 @@ func (l *logs) run(cmd *cobra.Command, name string) error {
 		l.query.Attempt = new(l.attempt - 1)
 	}
 	if l.query.Replica != "" {
-		r, err := findReplica(j.Job, l.query.Replica)
-		if err != nil {
+		switch r, err := findReplica(j.Job, l.query.Replica); {
+		case err == nil:
+			l.query.Replica = shortName(r)
+		case !wasReplica(y, j, l.query.Replica):
 			return err
 		}
-		l.query.Replica = shortName(r)
 	}
 	pad := 0
 	for _, r := range replicasOf(j.Job) {
@@ -118,6 +120,15 @@ func (l *logs) run(cmd *cobra.Command, name string) error {
 		s.say("There is no log of %s: its pods are gone, or have not written anything. %s may say more.", j.Job.Name, hint(y, j, "why"))
 	}
 	return l.explain(err)
+}
+
+// wasReplica reports whether a job had a replica that it does not have any more: it was scaled down, and its log is recorded.
+func wasReplica(y *yard.Yard, j *yard.Job, name string) bool {
+	if y.Past == nil {
+		return false
+	}
+	all, err := y.Past.Logs(j.Job.Namespace, j.Job.UID)
+	return err == nil && slices.ContainsFunc(all, func(l record.Log) bool { return strings.EqualFold(l.Replica, name) })
 }
 
 // checkContainer refuses a container that no pod has.
