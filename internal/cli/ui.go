@@ -53,7 +53,11 @@ func (d *dashboard) run(cmd *cobra.Command) error {
 	}
 	address := listener.Addr().(*net.TCPAddr)
 	open := func(string) (*yard.Yard, error) { return (&target{dataDir: dir}).open() }
-	server := ui.New(record.Of(dir), ui.Cluster{Running: func() bool { return clusterRuns(dir) }, Open: open}, address.Port)
+	known := ui.Cluster{Running: func() bool { return clusterRuns(dir) }, Open: open}
+	if d.dataDir != "" || os.Getenv("KUBECONFIG") != "" { // commands would use another cluster
+		known.Flags = []string{"--data-dir", dir}
+	}
+	server := ui.New(record.Of(dir), known, address.Port)
 	ctx, stop := untilInterrupted(cmd.Context())
 	defer stop()
 	serving := &http.Server{Handler: server.Handler(), ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
@@ -62,12 +66,28 @@ func (d *dashboard) run(cmd *cobra.Command) error {
 	if !d.noOpen {
 		openBrowser(link)
 	}
+	ended := make(chan error, 1)
 	go func() {
 		<-ctx.Done()
-		_ = serving.Close() // whoever still reads can read again later
+		stop() // a second Ctrl-C ends it at once
+		ended <- d.shutDown(cmd, serving)
 	}()
 	if err := serving.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serving the dashboard: %w", err)
+	}
+	return <-ended
+}
+
+// shutDown ends the server when the changes that people have asked for are made: half of one could lose a job. Those who only read can read again later.
+func (d *dashboard) shutDown(cmd *cobra.Command, serving *http.Server) error {
+	wait := time.AfterFunc(time.Second, func() {
+		fmt.Fprintln(cmd.ErrOrStderr(), "A job is still being changed. The dashboard ends when that is done; Ctrl-C ends it at once.")
+	})
+	defer wait.Stop()
+	ctx, cancel := context.WithTimeout(context.Background(), ui.ActionTimeout)
+	defer cancel()
+	if err := serving.Shutdown(ctx); err != nil {
+		return errors.Join(fmt.Errorf("ending the dashboard: %w", err), serving.Close())
 	}
 	return nil
 }

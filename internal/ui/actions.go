@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// actionTimeout is how long the cluster may take. A job that runs again is deleted first, which takes its pods' grace period.
-	actionTimeout = 2 * time.Minute
+	// ActionTimeout is how long the cluster may take. A job that runs again is deleted first, which takes its pods' grace period.
+	ActionTimeout = 2 * time.Minute
 	// recordTimeout is how long an action waits until its new job is in the record. The page shows nothing before that.
 	recordTimeout = 10 * time.Second
 )
@@ -45,7 +45,7 @@ func (j *jobs) act(do action) http.HandlerFunc {
 		if !ok {
 			return
 		}
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), actionTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), ActionTimeout)
 		defer cancel()
 		y, present, err := j.present(ctx, found)
 		var result done

@@ -37,8 +37,7 @@ type row struct {
 	Seconds float64 `json:"seconds"`
 }
 
-func (j *jobs) row(s record.Summary) row {
-	running := j.cluster.Running()
+func rowOf(s record.Summary, running bool) row {
 	d, _ := s.Duration(running, time.Now())
 	return row{s, s.Outcome(running), d.Seconds()}
 }
@@ -70,7 +69,7 @@ func (j *jobs) list(w http.ResponseWriter, r *http.Request) {
 			continue
 		}
 		if total >= from && int64(len(rows)) < limit {
-			rows = append(rows, j.row(s))
+			rows = append(rows, rowOf(s, running))
 		}
 		total++
 	}
@@ -116,8 +115,10 @@ type replica struct {
 	Started  time.Time `json:"started,omitzero"`
 	Ended    time.Time `json:"ended,omitzero"`
 	ExitCode *int32    `json:"exitCode,omitempty"`
-	Reason   string    `json:"reason,omitempty"`
-	Restarts int32     `json:"restarts"`
+	// Stopped says that it ended because its pod was deleted.
+	Stopped  bool   `json:"stopped,omitempty"`
+	Reason   string `json:"reason,omitempty"`
+	Restarts int32  `json:"restarts"`
 }
 
 // happening is an event.
@@ -150,6 +151,14 @@ func (j *jobs) show(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
+	summary, running := found.Recorded.Summary, j.cluster.Running()
+	if running && summary.Deleted.IsZero() {
+		s.Now = time.Now() // the record is not written while nothing changes
+	}
+	s.TargetFlags = j.cluster.Flags
+	if summary.Namespace != corev1.NamespaceDefault {
+		s.TargetFlags = slices.Concat(s.TargetFlags, []string{"-n", summary.Namespace})
+	}
 	manifest, err := manifestOf(found)
 	if err != nil {
 		fail(w, err)
@@ -165,14 +174,14 @@ func (j *jobs) show(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
-	actions, roles := j.choices(found, found.Recorded.Summary)
+	actions, roles := j.choices(found, summary)
 	if c := callerOf(r.Context()); c != nil {
-		actions = c.allowed(r.Context(), actions, found.Recorded.Summary)
+		actions = c.allowed(r.Context(), actions, summary)
 	}
 	answer(w, map[string]any{
-		"job": j.row(found.Recorded.Summary), "why": s.Why(), "ready": found.Status.Ready, "retryLimit": found.Job.Policy.BackoffLimit, "failure": found.Status.LastFailure,
+		"job": rowOf(summary, running), "why": s.Why(), "ready": found.Status.Ready, "retryLimit": found.Job.Policy.BackoffLimit, "failure": found.Status.LastFailure,
 		"attempts": found.Recorded.Attempts, "replicas": replicas(found), "events": events, "logs": logNames(found, logs), "manifest": manifest,
-		"updated": found.Recorded.Updated, "running": j.cluster.Running(), "actions": actions, "roles": roles,
+		"updated": found.Recorded.Updated, "running": running, "actions": actions, "roles": roles,
 	})
 }
 
@@ -197,6 +206,7 @@ func replicas(found *yard.Job) []replica {
 		for _, c := range p.Pod.Status.ContainerStatuses {
 			if c.Name == container {
 				out.state(c)
+				out.Stopped = c.State.Terminated != nil && p.Stopped(c.State.Terminated)
 			}
 		}
 		all = append(all, out)

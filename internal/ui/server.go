@@ -35,9 +35,6 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// cookie is the name of the cookie that lets a browser in.
-const cookie = "trainyard"
-
 // Server answers a browser.
 type Server struct {
 	jobs  *jobs
@@ -45,6 +42,9 @@ type Server struct {
 	// entrance lets people of a cluster in, nil on the local cluster.
 	entrance *entrance
 	requests *prometheus.CounterVec
+	// cookie is the name of the cookie that lets a browser in. It has the port, because a browser sends cookies to all ports of a host: two
+	// dashboards would replace each other's.
+	cookie string
 
 	mu sync.Mutex
 	// link is the secret of the link that can be used once, empty after that; session is the one of the cookie.
@@ -56,13 +56,16 @@ type Cluster struct {
 	Running func() bool
 	// Open connects to the cluster with the rights of the person. On a local cluster there is no token.
 	Open func(token string) (*yard.Yard, error)
+	// Flags are what a person adds to a command to reach the cluster.
+	Flags []string
 }
 
 // New makes a server for a port of 127.0.0.1. The jobs are those of a record.
 func New(past *record.Store, cluster Cluster, port int) *Server {
 	return &Server{
 		jobs: &jobs{yard: &yard.Yard{Past: past, Stopped: true}, cluster: cluster}, link: rand.Text(), session: rand.Text(), requests: newRequests(),
-		hosts: map[string]bool{fmt.Sprintf("127.0.0.1:%d", port): true, fmt.Sprintf("localhost:%d", port): true},
+		cookie: fmt.Sprint("trainyard-", port),
+		hosts:  map[string]bool{fmt.Sprintf("127.0.0.1:%d", port): true, fmt.Sprintf("localhost:%d", port): true},
 	}
 }
 
@@ -194,21 +197,30 @@ func (s *Server) identified(w http.ResponseWriter, r *http.Request, next http.Ha
 	next.ServeHTTP(w, known)
 }
 
-// letIn exchanges the secret of the link for a cookie.
+// letIn exchanges the secret of the link for a cookie. A browser that has the cookie needs no link. Other pages may lead there (the terminal may be
+// one), so the cookie is also sent when a link of another site is followed; scripts and forms of other sites cannot use it.
 func (s *Server) letIn(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.knows(r) {
+		http.Redirect(w, r, "/", http.StatusSeeOther)
+		return
+	}
+	if stranger(r.RemoteAddr) {
+		http.Error(w, "This link is for the person who started `trainyard ui`.", http.StatusForbidden)
+		return
+	}
 	if s.link == "" || !equal(r.URL.Query().Get("token"), s.link) {
 		http.Error(w, "This link was used before, or is not complete: `trainyard ui` prints another.", http.StatusUnauthorized)
 		return
 	}
 	s.link = ""
-	http.SetCookie(w, &http.Cookie{Name: cookie, Value: s.session, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	http.SetCookie(w, &http.Cookie{Name: s.cookie, Value: s.session, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode})
 	http.Redirect(w, r, "/", http.StatusSeeOther)
 }
 
 func (s *Server) knows(r *http.Request) bool {
-	c, err := r.Cookie(cookie)
+	c, err := r.Cookie(s.cookie)
 	return err == nil && equal(c.Value, s.session)
 }
 

@@ -2,11 +2,14 @@ package ui
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -124,6 +127,7 @@ func TestOnlyThePersonGetsAnAnswer(t *testing.T) {
 	s := newSite(t)
 	s.add(t, record.Summary{UID: "j1", Name: "demo", Created: day}, func(*record.Record) {})
 	s.write(t, "j1", 0, "p1", "hello")
+	link := s.server.Link()
 	own := s.enter(t)
 	log := url.QueryEscape("0/worker-0/pytorch.0.p1")
 	values := strings.NewReplacer("{$}", "", "{uid}/log", "j1/log?log="+log, "{uid}/search", "j1/search?q=h&log="+log, "{uid}/whole-log", "j1/whole-log?log="+log, "{uid}/scale", "j1/scale?replicas=2", "{uid}", "j1", "{tab}", "logs", "{name}", "app.js")
@@ -138,7 +142,7 @@ func TestOnlyThePersonGetsAnAnswer(t *testing.T) {
 		}{
 			{"the person", func(r *http.Request) { r.AddCookie(own) }, http.StatusOK, http.StatusServiceUnavailable}, // the cluster does not answer
 			{"nobody", func(*http.Request) {}, http.StatusUnauthorized, http.StatusUnauthorized},
-			{"a wrong cookie", func(r *http.Request) { r.AddCookie(&http.Cookie{Name: cookie, Value: "guess"}) }, http.StatusUnauthorized, http.StatusUnauthorized},
+			{"a wrong cookie", func(r *http.Request) { r.AddCookie(&http.Cookie{Name: own.Name, Value: "guess"}) }, http.StatusUnauthorized, http.StatusUnauthorized},
 			{"a page of another name", func(r *http.Request) { r.AddCookie(own); r.Host = "evil.example:" + strconv.Itoa(s.port) }, http.StatusMisdirectedRequest, http.StatusMisdirectedRequest},
 			{"another port", func(r *http.Request) { r.AddCookie(own); r.Host = "127.0.0.1:1" }, http.StatusMisdirectedRequest, http.StatusMisdirectedRequest},
 			// A browser does not send the cookie from there. If it did, the page could not read the answer, and nothing would change.
@@ -169,7 +173,11 @@ func TestOnlyThePersonGetsAnAnswer(t *testing.T) {
 		change                 func(*http.Request)
 		want                   int
 	}{
-		{"the link works once", http.MethodGet, "/?token=" + s.server.link, func(*http.Request) {}, http.StatusUnauthorized},
+		{"a person who is in may follow the link again", http.MethodGet, link, func(*http.Request) {}, http.StatusSeeOther},
+		{"for others the link works once", http.MethodGet, link, func(r *http.Request) { r.Header.Del("Cookie") }, http.StatusUnauthorized},
+		{"the cookie of another dashboard of this machine is another", http.MethodGet, "/", func(r *http.Request) {
+			r.Header.Set("Cookie", strings.Replace(own.String(), own.Name, "trainyard-1", 1))
+		}, http.StatusUnauthorized},
 		{"other paths do not exist", http.MethodGet, "/api/v1/secrets", func(*http.Request) {}, http.StatusNotFound},
 		{"no file is served but the assets", http.MethodGet, "/assets/..%2fserver.go", func(*http.Request) {}, http.StatusBadRequest},
 		{"other methods do not exist", http.MethodDelete, "/api/v1/jobs/j1", func(*http.Request) {}, http.StatusMethodNotAllowed},
@@ -185,10 +193,64 @@ func TestOnlyThePersonGetsAnAnswer(t *testing.T) {
 	}
 }
 
+func TestTheLinkIsForItsOwner(t *testing.T) {
+	const sockets = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 1 1 0 100 0 0 10 0
+   1: 0100007F:C350 0100007F:1F90 01 00000000:00000000 00:00000000 00000000  1001        0 2 1 0 20 4 30 10 -1
+`
+	for address, want := range map[string]string{"127.0.0.1:50000": "1001 true", "127.0.0.1:8080": "1000 true", "127.0.0.1:50001": "0 false", "@": "0 false"} {
+		if uid, ok := ownerOf(sockets, address); fmt.Sprint(uid, " ", ok) != want {
+			t.Errorf("%s is of %d, %t", address, uid, ok)
+		}
+	}
+	s := newSite(t)
+	connection, err := net.Dial("tcp4", s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close() //nolint:errcheck // nothing was sent
+	table, err := os.ReadFile("/proc/net/tcp")
+	if uid, ok := ownerOf(string(table), connection.LocalAddr().String()); err != nil || !ok || uid != os.Getuid() || stranger(connection.LocalAddr().String()) {
+		t.Errorf("our own connection is of %d, %t: %v", uid, ok, err)
+	}
+}
+
+func TestWhyGoesOnWhileNothingChanges(t *testing.T) {
+	s := newSite(t)
+	created := time.Now().Add(-3 * time.Hour).Truncate(time.Second)
+	s.add(t, record.Summary{UID: "j1", Name: "demo", Created: created, Started: created, State: "Running"}, func(r *record.Record) {
+		r.Summary.Namespace = "team"
+		r.Object = json.RawMessage(strings.NewReplacer(`"namespace":"default"`, `"namespace":"team"`, `"spec":{`, fmt.Sprintf(
+			`"status":{"startTime":%q,"conditions":[{"type":"Running","status":"True","lastTransitionTime":%[1]q}]},"spec":{`, created.Format(time.RFC3339))).Replace(string(r.Object)))
+	})
+	own := s.enter(t)
+	why := func() string {
+		var got struct{ Why string }
+		if err := json.Unmarshal([]byte(s.get(t, own, "/api/v1/jobs/j1")), &got); err != nil {
+			t.Fatal(err)
+		}
+		return got.Why
+	}
+	if now := why(); !strings.Contains(now, "running for 3h") {
+		t.Errorf("while the cluster runs: %s", now)
+	}
+	s.stopped.Store(true)
+	if now := why(); !strings.Contains(now, "running for 0s") {
+		t.Errorf("when it has stopped: %s", now)
+	}
+}
+
 func TestLinesAreSentAsATerminalShowsThem(t *testing.T) {
 	s := newSite(t)
 	s.add(t, record.Summary{UID: "j1", Name: "demo", Created: day}, func(*record.Record) {})
-	s.write(t, "j1", 0, "p1", "10%\r\x1b[2K100%", "\x1b[31mred\x1b[0m \x1b]0;title\x07<b>", "bad \xff byte", strings.Repeat("x", 1<<20))
+	s.write(t, "j1", 0, "p1", "10%\r\x1b[2K100%", "\x1b[31mred\x1b[0m \x1b]0;title\x07<b>", "bad \xff byte")
+	w, err := s.store.WriteLog("default", "j1", record.Log{Replica: "worker-0", Container: "pytorch", Pod: "p1"})
+	for range 64 { // runtimes cut long lines
+		err = errors.Join(err, w.Write(fmt.Appendf(nil, "%s stdout P %s\n", day.Add(time.Second).Format(time.RFC3339Nano), strings.Repeat("x", 16<<10))))
+	}
+	if err = errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
 	own := s.enter(t)
 	code, body, _ := s.ask(t, http.MethodGet, "/api/v1/jobs/j1/log?from=0&log="+url.QueryEscape("0/worker-0/pytorch.0.p1"), func(r *http.Request) { r.AddCookie(own) })
 	var got struct {
@@ -206,6 +268,10 @@ func TestLinesAreSentAsATerminalShowsThem(t *testing.T) {
 	if long := got.Lines[3].Text; len(long) > 2*maxLineText || !strings.HasSuffix(long, fmt.Sprintf("(%d more bytes)", 1<<20-maxLineText)) {
 		t.Errorf("the long line has %d bytes", len(long))
 	}
+	_, body, _ = s.ask(t, http.MethodGet, "/api/v1/jobs/j1/whole-log?log="+url.QueryEscape("0/worker-0/pytorch.0.p1"), func(r *http.Request) { r.AddCookie(own) })
+	if want := "10%\r\x1b[2K100%\n\x1b[31mred\x1b[0m \x1b]0;title\x07<b>\nbad \xff byte\n" + strings.Repeat("x", 1<<20); body != want {
+		t.Errorf("the whole log has %d bytes, want %d", len(body), len(want))
+	}
 }
 
 func TestALongLogIsSearched(t *testing.T) {
@@ -215,10 +281,10 @@ func TestALongLogIsSearched(t *testing.T) {
 	for i := range lines {
 		lines[i] = fmt.Sprint("step ", i)
 	}
-	lines[70_000] = "a Needle"
+	lines[70_000] = "0%\ra \x1b[31mNeed\x1b[0mle"
 	s.write(t, "j1", 0, "p1", lines...)
 	own := s.enter(t)
-	for query, want := range map[string]string{"q=needle": `{"lines":[70000],"more":false}`, "q=none": `{"lines":[],"more":false}`, "q=9999$&regex=1": `{"lines":[9999,19999,29999,39999,49999,59999,69999,79999,89999,99999],"more":false}`} {
+	for query, want := range map[string]string{"q=needle": `{"lines":[70000],"more":false}`, "q=none": `{"lines":[],"more":false}`, "q=0%25": `{"lines":[],"more":false}`, "q=9999$&regex=1": `{"lines":[9999,19999,29999,39999,49999,59999,69999,79999,89999,99999],"more":false}`} {
 		_, body, _ := s.ask(t, http.MethodGet, "/api/v1/jobs/j1/search?"+query+"&log="+url.QueryEscape("0/worker-0/pytorch.0.p1"), func(r *http.Request) { r.AddCookie(own) })
 		if strings.TrimSpace(body) != want {
 			t.Errorf("%s finds %s, want %s", query, body, want)
