@@ -96,16 +96,17 @@ type lineReader struct {
 	from, next int64
 	open       *Line
 	emit       func(Line) bool
+	damaged    bool // the part before: that is a gap already
 }
 
 func (r *lineReader) part(p *foundPart) error {
-	if p.index.Line > r.next && r.next > 0 {
+	if p.index.Line > r.next && r.next > 0 && !r.damaged {
 		gap := missing(p.index, p.index.Line-r.next)
 		if err := r.send(Line{Number: r.next, Time: gap.Time, Text: gap.Text, Gap: true}); err != nil {
 			return err
 		}
 	}
-	r.next = p.index.Line
+	r.next, r.damaged = p.index.Line, p.damaged
 	if err := p.emit(r.entry); err != nil || p.index.Lost == "" {
 		return err
 	}

@@ -182,7 +182,7 @@ func TestADamagedPartIsAGap(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines, gaps := numbers(t, s, Query{})
-	if len(lines) != 13_000 || len(gaps) != 2 || gaps[0] != "a part of the log is damaged on disk" {
+	if len(lines) != 13_000 || len(gaps) != 1 || gaps[0] != "a part of the log is damaged on disk" {
 		t.Errorf("%d lines and the gaps %q", len(lines), gaps)
 	}
 	w = write(t, s, entries(25_000, 25_001))
@@ -191,6 +191,21 @@ func TestADamagedPartIsAGap(t *testing.T) {
 	}
 	if lines, _ := numbers(t, s, Query{}); lines[len(lines)-1] != 25_000 {
 		t.Error("the log was not continued")
+	}
+
+	// A part that grows does not say its place.
+	s = Open(t.TempDir())
+	write(t, s, entries(0, 12_000), entries(12_000, 12_001))
+	if err := os.Truncate(filepath.Join(s.jobDir("default", "j1"), worker.path(), "0.gz"), 0); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	err := s.Lines("default", "j1", worker, 0, func(l Line) bool {
+		got = append(got, fmt.Sprintf("%d %.10s", l.Number, l.Text))
+		return true
+	})
+	if count, _ := s.Count("default", "j1", worker); err != nil || strings.Join(got, ", ") != "0 a part of , 1 line 12000" || count != 2 {
+		t.Errorf("%d lines: %q, %v", count, got, err)
 	}
 }
 

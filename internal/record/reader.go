@@ -37,8 +37,9 @@ func (s *Store) ReadLog(namespace string, uid types.UID, l Log, q Query, emit fu
 	if len(chosen) < len(all) {
 		next = chosen[0].index.Line
 	}
+	damaged := false // that is a gap already
 	for _, p := range chosen {
-		if p.index.Line > next {
+		if p.index.Line > next && !damaged {
 			if err := emit(missing(p.index, p.index.Line-next)); err != nil {
 				return err
 			}
@@ -46,7 +47,7 @@ func (s *Store) ReadLog(namespace string, uid types.UID, l Log, q Query, emit fu
 		if err := p.emit(emit); err != nil {
 			return err
 		}
-		next = p.index.Line + p.index.Lines
+		next, damaged = p.index.Line+p.index.Lines, p.damaged
 	}
 	return nil
 }
@@ -100,6 +101,9 @@ func (s *Store) findParts(dir string) ([]*foundPart, error) {
 		}
 		if found.index.Bytes == 0 && !found.damaged {
 			continue
+		}
+		if found.damaged {
+			found.index.Lines = 1 // the gap in its place
 		}
 		if n := len(all); n > 0 && (found.growing != nil || found.damaged) { // it does not say its place
 			before := all[n-1].index

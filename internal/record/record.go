@@ -132,7 +132,7 @@ func (p *Pod) Stopped(end *corev1.ContainerStateTerminated) bool {
 	if grace := p.Pod.DeletionGracePeriodSeconds; grace != nil {
 		asked = asked.Add(-time.Duration(*grace) * time.Second)
 	}
-	killed := end.ExitCode == 128+15 || end.ExitCode == 128+9
+	killed := end.ExitCode == 128+15 || end.ExitCode == 128+9 && end.Reason != "OOMKilled"
 	return end.FinishedAt.After(asked) || killed && end.FinishedAt.Time.Equal(asked)
 }
 

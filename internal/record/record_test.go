@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -149,5 +151,28 @@ func TestADamagedRecordIsNamedAndKept(t *testing.T) {
 	}
 	if _, err := s.Load("default", "a"); !errors.Is(err, ErrNone) {
 		t.Errorf("after it was set aside, loading says %v", err)
+	}
+}
+
+func TestAReplicaThatWasStoppedDidNotFail(t *testing.T) {
+	deleted, grace := metav1.NewTime(day.Add(30*time.Second)), int64(30)
+	for _, row := range []struct {
+		sentence string
+		deleted  *metav1.Time
+		end      corev1.ContainerStateTerminated
+		want     bool
+	}{
+		{"it failed, and its pod stays", nil, corev1.ContainerStateTerminated{ExitCode: 1, FinishedAt: metav1.NewTime(day)}, false},
+		{"it failed, and its pod was deleted in the same second", &deleted, corev1.ContainerStateTerminated{ExitCode: 1, FinishedAt: metav1.NewTime(day)}, false},
+		{"its memory was full, and its pod was deleted in the same second", &deleted, corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled", FinishedAt: metav1.NewTime(day)}, false},
+		{"it failed before", &deleted, corev1.ContainerStateTerminated{ExitCode: 143, FinishedAt: metav1.NewTime(day.Add(-time.Second))}, false},
+		{"it was terminated in the second of the deletion", &deleted, corev1.ContainerStateTerminated{ExitCode: 143, FinishedAt: metav1.NewTime(day)}, true},
+		{"it failed while its pod was being deleted", &deleted, corev1.ContainerStateTerminated{ExitCode: 1, FinishedAt: metav1.NewTime(day.Add(time.Second))}, true},
+		{"it ended well while its pod was being deleted", &deleted, corev1.ContainerStateTerminated{FinishedAt: metav1.NewTime(day.Add(time.Second))}, false},
+	} {
+		pod := Pod{Pod: corev1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: row.deleted, DeletionGracePeriodSeconds: &grace}}}
+		if got := pod.Stopped(&row.end); got != row.want {
+			t.Errorf("%s: it was stopped: %t", row.sentence, got)
+		}
 	}
 }

@@ -107,7 +107,7 @@ func (w *LogWriter) recover(remote bool) error {
 		}
 		index := found.index
 		if found.damaged {
-			index = Index{Line: w.index.Line, Last: w.index.Last, Same: w.index.Same}
+			index = Index{Line: w.index.Line, Lines: 1, Last: w.index.Last, Same: w.index.Same}
 		}
 		_ = os.Remove(filepath.Join(w.dir, part{number: p.number}.name())) // it may be left from before the part was sealed
 		w.sealed, w.finished = append(w.sealed, sealedPart{p.number, index.Bytes}), index.End

@@ -419,8 +419,8 @@ func TestAJobThatIsOverLeavesTheMemory(t *testing.T) {
 		for range 5 {
 			s.step(scanInterval)
 		}
-		if len(s.r.jobs)+len(s.r.owners)+len(s.r.logs.pods) > 0 {
-			t.Errorf("it still has %d jobs, %d owners and %d logs in memory", len(s.r.jobs), len(s.r.owners), len(s.r.logs.pods))
+		if len(s.r.jobs)+len(s.r.owners)+s.r.logs.watched() > 0 {
+			t.Errorf("it still has %d jobs, %d owners and %d logs in memory", len(s.r.jobs), len(s.r.owners), s.r.logs.watched())
 		}
 	}
 	settled()

@@ -52,6 +52,16 @@ func failing(created time.Time, ended bool) func(*record.Record) {
 	}
 }
 
+// stopped is the pod of another worker that was deleted because this one failed.
+func stopped(failed record.Pod) record.Pod {
+	other := *failed.Pod.DeepCopy()
+	other.UID, other.Name, other.Labels[naming.LabelReplicaIndex] = "p9", "demo-worker-1", "1"
+	end := other.Status.ContainerStatuses[0].State.Terminated
+	deleted, grace := metav1.NewTime(end.FinishedAt.Add(30*time.Second)), int64(30)
+	end.ExitCode, other.DeletionTimestamp, other.DeletionGracePeriodSeconds = 143, &deleted, &grace
+	return record.Pod{Pod: other}
+}
+
 // TestTheDashboard looks at ten thousand jobs and at a log of a million lines, as a person does.
 func TestTheDashboard(t *testing.T) {
 	s := newSite(t)
@@ -64,7 +74,10 @@ func TestTheDashboard(t *testing.T) {
 		}
 	}
 	created := time.Now().Add(-time.Minute).Truncate(time.Second)
-	s.add(t, record.Summary{UID: "j1", Name: "demo", Created: created}, failing(created, false))
+	s.add(t, record.Summary{UID: "j1", Name: "demo", Created: created}, func(r *record.Record) {
+		failing(created, false)(r)
+		r.Pods = append([]record.Pod{stopped(r.Pods[0])}, r.Pods...)
+	})
 	const million = 1_000_000
 	lines := make([]string, million)
 	for i := range lines {
@@ -98,7 +111,9 @@ func TestTheDashboard(t *testing.T) {
 
 	t.Log("the timeline shows the failure, and a click opens the log")
 	b.GoTo("/jobs/j1/timeline")
-	b.Shows("worker-0")
+	b.Shows("worker-0", "worker-1")
+	b.Becomes("[...document.querySelectorAll('button.span.gone, button.span.bad')].map((e) => e.className + ' ' + e.ariaLabel.slice(0, 8)).join(', ')",
+		func(bars string) bool { return bars == "span bad worker-0, span gone worker-1" }, "one worker that failed and one that was stopped")
 	b.Click("button.span.bad")
 	b.Shows("1000000 lines", "the last line")
 	if colour := b.Eval("document.querySelector('.log .f1').textContent"); colour != "the last line" {
@@ -143,7 +158,20 @@ func TestTheDashboard(t *testing.T) {
 	b.GoTo("/jobs/j1/manifest")
 	b.Shows("kind: PyTorchJob", "What looks like a secret is masked")
 	b.GoTo("/jobs/j1/logs")
-	b.Shows("the second attempt")
+	b.Shows("the second attempt", "1 line")
+	progress, err := s.store.WriteLog("default", "j1", record.Log{Attempt: 1, Replica: "worker-0", Container: "pytorch", Pod: "p1"})
+	for _, percent := range []int{6, 7} { // a bar that has no end yet
+		if err == nil {
+			err = progress.Write(fmt.Appendf(nil, "%s stderr P \r%d%% \x1b[38;5;9mdone\n", day.Add(time.Hour).Format(time.RFC3339Nano), percent))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Shows(fmt.Sprintf("%d%% done", percent), "2 lines")
+	}
+	if colour := b.Eval("document.querySelector('.log .f1').textContent"); colour != "done" {
+		t.Errorf("red is %q", colour)
+	}
 	b.Draw(*pictures, "dashboard-logs", "dark", ".log .no")
 	b.GoTo("/jobs/j1/timeline")
 	b.Draw(*pictures, "dashboard-timeline", "light", ".gantt .span")

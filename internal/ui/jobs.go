@@ -206,7 +206,8 @@ func replicas(found *yard.Job) []replica {
 		for _, c := range p.Pod.Status.ContainerStatuses {
 			if c.Name == container {
 				out.state(c)
-				out.Stopped = c.State.Terminated != nil && p.Stopped(c.State.Terminated)
+				end, failure := c.State.Terminated, found.Status.LastFailure
+				out.Stopped = end != nil && p.Stopped(end) && !(failure != nil && failure.Pod == p.Pod.Name && failure.Time.Equal(end.FinishedAt.Time))
 			}
 		}
 		all = append(all, out)

@@ -5,7 +5,8 @@ import { CapacityPage } from "./capacity";
 import { ComparePage } from "./compare";
 import { JobPage } from "./job";
 import { JobsPage } from "./jobs";
-import { ask, go, type Place, place } from "./place";
+import { ask, go, isForPage, type Place, place } from "./place";
+import { useTick } from "./tick";
 
 // Marks are fingerprints of what the server has: of the list of jobs, of one job, of its logs and its usage.
 export type Marks = { jobs?: string; job?: string; logs?: string; usage?: string };
@@ -55,11 +56,12 @@ function App() {
 	const marks = useMarks(at.uid);
 	const [name, setName] = useState(""); // of the person, on a cluster
 	useEffect(() => { ask<{ name: string }>("me").then((me) => setName(me.name), () => {}); }, []);
+	useTick(5);
 	useEffect(() => {
 		const moved = () => setAt(place());
 		addEventListener("popstate", moved);
 		const key = (e: KeyboardEvent) => {
-			if (e.target instanceof HTMLInputElement || e.target instanceof HTMLSelectElement || e.ctrlKey || e.metaKey || e.altKey) return;
+			if (!isForPage(e)) return;
 			if (e.key === "?") setHelp(true);
 			else if (e.key === "u") go("/");
 			else if (e.key === "/") document.querySelector<HTMLInputElement>('input[type="search"]')?.focus();

@@ -1,5 +1,6 @@
 // Two jobs side by side: outcomes, manifests and figures.
 import { h } from "preact";
+import { useState } from "preact/hooks";
 import { Chart, type Line } from "./chart";
 import type { Job } from "./job";
 import type { Row } from "./jobs";
@@ -13,8 +14,9 @@ export function ComparePage({ at, mark }: { at: Place; mark?: string }) {
 	const [first, firstError] = useAnswer<Job>(path(a), mark), [second, secondError] = useAnswer<Job>(path(b), mark);
 	const error = firstError || secondError;
 	if (error) return <main><div class="error" role="alert">{error}</div></main>;
+	if (!a) return <main><div class="notice">Open a job and choose Compare there.</div></main>;
 	if (!first) return <main><div class="dim">…</div></main>;
-	if (!b) return <Choose job={first} q={at.query.get("q") ?? first.job.name} mark={mark} />;
+	if (!b) return <Choose key={a} job={first} q={at.query.get("q") ?? first.job.name} mark={mark} />;
 	if (!second) return <main><div class="dim">…</div></main>;
 	return <main>
 		<h2 style={{ margin: 0 }}>{first.job.name} and {second.job.name}</h2>
@@ -27,12 +29,13 @@ export function ComparePage({ at, mark }: { at: Place; mark?: string }) {
 }
 
 // Choose lets a person choose the other job, at first among those of the same name.
-function Choose({ job, q, mark }: { job: Job; q: string; mark?: string }) {
+function Choose({ job, q: begin, mark }: { job: Job; q: string; mark?: string }) {
+	const [q, setQ] = useState(begin);
 	const [page] = useAnswer<{ jobs: Row[] }>(`jobs?limit=50&q=${encodeURIComponent(q)}`, mark);
 	const others = (page?.jobs ?? []).filter((r) => r.uid !== job.job.uid);
 	return <main>
 		<h2 style={{ margin: 0 }}>Compare {job.job.name}, {ago(job.job.created)} old, with</h2>
-		<div class="bar"><input type="search" aria-label="Search jobs" value={q} onInput={(e) => go(withQuery({ q: e.currentTarget.value }), true)} /></div>
+		<div class="bar"><input type="search" aria-label="Search jobs" value={q} onInput={(e) => { setQ(e.currentTarget.value); go(withQuery({ q: e.currentTarget.value }), true); }} /></div>
 		{page && others.length === 0 && <div class="dim">There are no other such jobs.</div>}
 		<div class="tab"><table><tbody>{others.map((r) => <tr>
 			<td><a href={withQuery({ b: r.uid, q: "" })}>{r.name}</a></td><td class={r.outcome}>{r.outcome}</td><td>{ago(r.created)} old</td><td>{r.seconds ? span(r.seconds) : ""}</td>

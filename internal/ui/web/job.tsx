@@ -5,16 +5,17 @@ import { Actions } from "./actions";
 import type { Marks } from "./app";
 import type { Row } from "./jobs";
 import { Logs } from "./logs";
-import { ask, type Place, span } from "./place";
+import { ask, duration, type Place, span } from "./place";
 import { Scalars, Usage } from "./plots";
+import { useTick } from "./tick";
 import { Timeline } from "./timeline";
 
 export type Replica = {
-	name: string; attempt: number; pod: string; node: string; phase: string; created: string; started?: string; ended?: string; exitCode?: number; reason?: string; restarts: number;
+	name: string; attempt: number; pod: string; node: string; phase: string; created: string; started?: string; ended?: string; exitCode?: number; stopped?: boolean; reason?: string; restarts: number;
 };
 export type LogName = { attempt: number; replica: string; container: string; restart: number; pod: string; training: boolean };
 export type Job = {
-	job: Row & { started?: string; ended?: string }; why: string; ready: string; retryLimit: number | null; updated: string; running: boolean; manifest: string;
+	job: Row; why: string; ready: string; retryLimit: number | null; updated: string; running: boolean; manifest: string;
 	attempts: { number: number; start?: string; end?: string; reason?: string; message?: string }[] | null;
 	actions: string[]; roles: { name: string; replicas: number }[];
 	replicas: Replica[]; logs: LogName[]; events: { time: string; who: string; warning: boolean; text: string; times: number }[];
@@ -27,11 +28,12 @@ const tabs = ["overview", "timeline", "logs", "usage", "scalars", "events", "man
 export function JobPage(p: { at: Place; marks: Marks }) {
 	const [job, setJob] = useState<Job | null>(null);
 	const [error, setError] = useState("");
+	const ticks = useTick(30); // what "why" says has times
 	useEffect(() => {
 		const control = new AbortController();
 		ask<Job>("jobs/" + encodeURIComponent(p.at.uid), control.signal).then((j) => { setJob(j); setError(""); }).catch((e) => { if (!control.signal.aborted) setError(String(e.message)); });
 		return () => control.abort();
-	}, [p.at.uid, p.marks.job]);
+	}, [p.at.uid, p.marks.job, job && job.running && !job.job.ended && !job.job.deleted ? ticks : 0]);
 	useEffect(() => { document.title = job ? job.job.name + " · Trainyard" : "Trainyard"; return () => { document.title = "Trainyard"; }; }, [job?.job.name]);
 	if (!job) return <main>{error ? <div class="error" role="alert">{error}</div> : <div class="dim">…</div>}</main>;
 	const base = "/jobs/" + job.job.uid;
@@ -59,7 +61,7 @@ export function JobPage(p: { at: Place; marks: Marks }) {
 
 function Overview({ job }: { job: Job }) {
 	const facts: [string, string][] = [
-		["Duration", job.job.seconds ? span(job.job.seconds) : "–"], ["Ready", job.ready || "–"], ["Attempts", String(job.job.attempts)],
+		["Duration", job.job.seconds ? span(duration(job.job, job.running)) : "–"], ["Ready", job.ready || "–"], ["Attempts", String(job.job.attempts)],
 		["Retries", (job.job.retries ?? 0) + (job.retryLimit === null ? "" : " of " + job.retryLimit)], ["Disruptions", String(job.job.disruptions ?? 0)],
 		["Created", new Date(job.job.created).toLocaleString()],
 	];

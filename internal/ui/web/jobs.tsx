@@ -1,12 +1,12 @@
 // The page of all jobs.
 import { h } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { ago, ask, go, type Place, span, withQuery } from "./place";
+import { ago, ask, duration, go, isForPage, type Place, span, withQuery } from "./place";
 import { Virtual } from "./virtual";
 
 export type Row = {
 	namespace: string; uid: string; kind: string; name: string; created: string; outcome: string; seconds: number; message?: string;
-	replicas: number; attempts: number; retries?: number; disruptions?: number; deleted?: string;
+	replicas: number; attempts: number; retries?: number; disruptions?: number; started?: string; ended?: string; deleted?: string;
 };
 type Page = { jobs: Row[]; total: number; states: Record<string, number>; running: boolean };
 
@@ -21,6 +21,8 @@ export function JobsPage(p: { at: Place; mark?: string }) {
 	const [, redraw] = useState(0);
 	const pages = useRef(new Map<number, Row[]>());
 	const visible = useRef<[number, number]>([0, 50]);
+	const control = useRef(new AbortController()); // of the questions for the present filter
+	const focus = useRef(false); // the selected row gets the focus when it is drawn
 	const filter = `q=${encodeURIComponent(q)}&state=${encodeURIComponent(state)}`;
 
 	const fetchPages = (signal: AbortSignal, again: boolean) => {
@@ -36,21 +38,23 @@ export function JobsPage(p: { at: Place; mark?: string }) {
 		}
 	};
 	useEffect(() => {
-		const control = new AbortController();
+		const own = control.current = new AbortController();
+		return () => own.abort();
+	}, [filter]);
+	useEffect(() => {
 		for (const n of [...pages.current.keys()]) if (n !== Math.floor(visible.current[0] / size)) pages.current.delete(n);
-		fetchPages(control.signal, true);
-		return () => control.abort();
+		fetchPages(control.current.signal, true);
 	}, [filter, p.mark]);
 	useEffect(() => { setSelected(-1); }, [filter]);
 	const at = (i: number) => pages.current.get(Math.floor(i / size))?.[i % size];
 	const total = about?.total ?? 0;
 	useLayoutEffect(() => { // before the next key
 		const key = (e: KeyboardEvent) => {
-			if (e.target instanceof HTMLInputElement || document.querySelector("dialog")) return;
+			if (!isForPage(e)) return;
 			const to = e.key === "j" ? selected + 1 : e.key === "k" ? selected - 1 : -1;
-			if (to >= 0 && to < total) { setSelected(to); setJump((n) => n + 1); }
+			if (to >= 0 && to < total) { focus.current = true; setSelected(to); setJump((n) => n + 1); }
 			const job = at(selected);
-			if (e.key === "Enter" && job && !(e.target instanceof HTMLAnchorElement)) go("/jobs/" + job.uid);
+			if (e.key === "Enter" && job && !(e.target as Element).closest?.("a, button")) go("/jobs/" + job.uid);
 		};
 		addEventListener("keydown", key);
 		return () => removeEventListener("keydown", key);
@@ -58,13 +62,14 @@ export function JobsPage(p: { at: Place; mark?: string }) {
 	const row = (i: number) => {
 		const job = at(i);
 		if (!job) return <div class="job dim" key={i}>…</div>;
-		return <a class={"job" + (i === selected ? " selected" : "")} href={"/jobs/" + job.uid} key={i}>
+		return <a class={"job" + (i === selected ? " selected" : "")} href={"/jobs/" + job.uid} key={i}
+			ref={(a: HTMLElement | null) => { if (a && i === selected && focus.current) { focus.current = false; a.focus({ preventScroll: true }); } }}>
 			<span title={job.namespace + "/" + job.name}>{job.namespace === "default" ? "" : job.namespace + "/"}{job.name}</span>
 			<span class={job.outcome}>{job.outcome}</span>
 			<span>{job.kind}</span>
 			<span>{job.replicas}</span>
 			<span>{job.attempts}</span>
-			<span>{job.seconds ? span(job.seconds) : ""}</span>
+			<span>{job.seconds ? span(duration(job, about?.running ?? false)) : ""}</span>
 			<span>{ago(job.created)}</span>
 			<span class="dim" title={job.message}>{job.message}</span>
 		</a>;
@@ -81,7 +86,7 @@ export function JobsPage(p: { at: Place; mark?: string }) {
 		{about && total === 0 ? <div class="dim">There are no such jobs.</div> :
 			<Virtual label="Jobs" total={total} rowHeight={34} row={row} show={selected} jump={jump} range={(first, last) => {
 				visible.current = [first, last];
-				fetchPages(new AbortController().signal, false);
+				fetchPages(control.current.signal, false);
 			}} />}
 	</main>;
 }

@@ -2,7 +2,8 @@
 import { Fragment, h } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Job, logID, type LogName } from "./job";
-import { ask, go, type Place, withQuery } from "./place";
+import { ask, go, isForPage, type Place, withQuery } from "./place";
+import { useAnswer } from "./plots";
 import { Virtual } from "./virtual";
 
 type Line = { n: number; t: string; text: string; gap?: boolean; stderr?: boolean };
@@ -10,11 +11,11 @@ type Answer = { lines: Line[]; total: number };
 
 const size = 500; // of a page that is fetched
 
-// first is the log to begin with: of the replica that failed in the last attempt, else of the first replica.
+// first is the log to begin with: of the replica that failed first in the last attempt, else of the first replica.
 function first(job: Job): LogName | undefined {
 	const training = job.logs.filter((l) => l.training), last = Math.max(...training.map((l) => l.attempt));
 	const of = training.filter((l) => l.attempt === last);
-	const failed = job.replicas.find((r) => r.attempt === last && !!r.exitCode);
+	const failed = job.replicas.filter((r) => r.attempt === last && !!r.exitCode && !r.stopped).sort((a, b) => Date.parse(a.ended ?? "") - Date.parse(b.ended ?? ""))[0];
 	return of.filter((l) => l.pod === failed?.pod).at(-1) ?? of[0] ?? job.logs[0];
 }
 
@@ -23,9 +24,11 @@ function label(l: LogName): string {
 }
 
 export function Logs(p: { job: Job; at: Place; mark?: string }) {
-	const named = p.at.query.get("log");
+	const begun = useRef(""); // another attempt does not take the place of what is read
+	const named = p.at.query.get("log") ?? begun.current;
 	const log = p.job.logs.find((l) => logID(l) === named) ?? first(p.job);
 	if (!log) return <div class="tab dim">Nothing was written yet.</div>;
+	begun.current = logID(log);
 	return <LogView key={logID(log)} job={p.job} log={log} at={p.at} mark={p.mark} />;
 }
 
@@ -36,7 +39,7 @@ function LogView(p: { job: Job; log: LogName; at: Place; mark?: string }) {
 	const [total, setTotal] = useState(0);
 	const [error, setError] = useState("");
 	const [follow, setFollow] = useState(line < 0);
-	const [found, setFound] = useState<{ lines: number[]; more: boolean } | null>(null);
+	const [sought, setSought] = useState(q);
 	const [jump, setJump] = useState(0);
 	const [, redraw] = useState(0);
 	const pages = useRef(new Map<number, Line[]>());
@@ -62,19 +65,16 @@ function LogView(p: { job: Job; log: LogName; at: Place; mark?: string }) {
 	};
 	useEffect(() => {
 		// Only the last page can have changed, and what follows it.
-		const last = Math.floor(total / size);
+		const last = Math.floor(Math.max(0, total - 1) / size);
 		pages.current.delete(last);
 		fetchPage(last);
 		fetchVisible(false);
 	}, [p.mark]);
-	useEffect(() => {
-		setFound(null);
-		if (!q) return;
-		const control = new AbortController();
-		const wait = setTimeout(() => ask<{ lines: number[]; more: boolean }>(`${path}/search?${which}&q=${encodeURIComponent(q)}`, control.signal)
-			.then(setFound).catch((e) => { if (!control.signal.aborted) setError(String(e.message)); }), 200);
-		return () => { clearTimeout(wait); control.abort(); };
-	}, [q, id]);
+	useEffect(() => { if (line >= 0) setFollow(false); }, [line]);
+	useEffect(() => { const typed = setTimeout(() => setSought(q), 200); return () => clearTimeout(typed); }, [q]);
+	const search = sought ? `${path}/search?${which}&q=${encodeURIComponent(sought)}` : "";
+	const [lines, searchError, of] = useAnswer<{ lines: number[]; more: boolean }>(search, String(total)); // again when lines come
+	const found = q && q === sought && of === search ? lines : null;
 	const show = (n: number) => {
 		setFollow(false);
 		go(withQuery({ log: id, line: String(n + 1) }), true);
@@ -87,7 +87,7 @@ function LogView(p: { job: Job; log: LogName; at: Place; mark?: string }) {
 	};
 	useLayoutEffect(() => { // before the next key
 		const key = (e: KeyboardEvent) => {
-			if (e.target instanceof HTMLInputElement || e.target instanceof HTMLSelectElement || document.querySelector("dialog")) return;
+			if (!isForPage(e)) return;
 			if (e.key === "n") next(1);
 			else if (e.key === "p") next(-1);
 			else if (e.key === "g") show(0);
@@ -100,7 +100,7 @@ function LogView(p: { job: Job; log: LogName; at: Place; mark?: string }) {
 	const row = (i: number) => {
 		const page = pages.current.get(Math.floor(i / size));
 		const l = page?.find((x) => x.n === i);
-		if (!l) return <div key={i}><span class="no">{i + 1}</span>{page ? "" : "…"}</div>;
+		if (!l) return <div key={i}><span class="no">{i + 1}</span>{!page ? "…" : page.some((x) => x.n > i) ? <span class="dim">not kept</span> : ""}</div>;
 		return <div key={i} class={(i === line ? "here " : "") + (hits.has(i) ? "hit " : "") + (l.gap ? "gap" : "")}>
 			<a class="no" href={withQuery({ log: id, line: String(i + 1) })}>{i + 1}</a>
 			<span class="at">{new Date(l.t).toLocaleTimeString()}</span>
@@ -118,8 +118,8 @@ function LogView(p: { job: Job; log: LogName; at: Place; mark?: string }) {
 			<label><input type="checkbox" checked={follow} onChange={(e) => setFollow(e.currentTarget.checked)} /> Follow</label>
 			<a href={`/api/v1/${path}/whole-log?${which}`} download>Download</a>
 		</div>
-		{error && <div class="error" role="alert">{error}</div>}
-		<Virtual class="log" label="Lines of the log" total={total} rowHeight={18} row={row} show={line} jump={jump} end={follow} scrolled={setFollow}
+		{(error || searchError) && <div class="error" role="alert">{error || searchError}</div>}
+		<Virtual class="log" label="Lines of the log" total={total} rowHeight={18} row={row} show={line} jump={jump + " " + line} end={follow} scrolled={setFollow}
 			range={(a, b) => { visible.current = [a, b]; fetchVisible(false); }} />
 	</>;
 }
@@ -136,13 +136,21 @@ function Coloured({ text }: { text: string }) {
 			continue;
 		}
 		style = new Map(style);
-		for (const code of (codes[1] || "0").split(/[;:]/).map(Number)) {
-			if (code === 0) style.clear();
+		const all = (codes[1] || "0").split(";");
+		for (let i = 0; i < all.length; i++) {
+			const code = Number(all[i].split(":")[0]);
+			if (code === 38 || code === 48) { // one of 256 colours, or of all; it has arguments
+				const of = all[i].includes(":") ? -1 : Number(all[i + 1]), n = Number(all[i + 2]);
+				if (code === 38) style.delete("f");
+				if (code === 38 && of === 5 && n < 16) style.set("f", "f" + (n % 8));
+				i += of === 5 ? 2 : of === 2 ? 4 : 0;
+			} else if (code === 0) style.clear();
 			else if ([1, 2, 3, 4, 7].includes(code)) style.set("a" + code, "a" + code);
 			else if (code >= 30 && code <= 37) style.set("f", "f" + (code - 30));
 			else if (code >= 90 && code <= 97) style.set("f", "f" + (code - 90));
 			else if (code === 39) style.delete("f");
 			else if (code === 22) { style.delete("a1"); style.delete("a2"); }
+			else if (code === 23 || code === 24 || code === 27) style.delete("a" + (code - 20));
 		}
 	}
 	return <span>{parts}</span>;

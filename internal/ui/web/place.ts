@@ -53,6 +53,17 @@ export function span(seconds: number): string {
 	return two(86400, "d", 3600, "h");
 }
 
+// duration is how long a job ran, or runs until now, in seconds.
+export function duration(job: { seconds: number; started?: string; ended?: string; deleted?: string }, running: boolean): number {
+	return running && job.started && !job.ended && !job.deleted ? Math.max(0, (Date.now() - Date.parse(job.started)) / 1000) : job.seconds;
+}
+
+// isForPage reports whether a key is meant for the page: not with Ctrl, not in a field for text or a dialog.
+export function isForPage(e: KeyboardEvent): boolean {
+	const at = e.target, field = at instanceof HTMLInputElement ? at.type !== "checkbox" : at instanceof HTMLSelectElement;
+	return !field && !e.ctrlKey && !e.metaKey && !e.altKey && !document.querySelector("dialog");
+}
+
 export function ago(time: string): string { return span((Date.now() - Date.parse(time)) / 1000); }
 
 // bytes is a number of bytes for people.

@@ -5,22 +5,33 @@ import { Chart, type Line } from "./chart";
 import type { Job } from "./job";
 import { ask, bytes, go, type Place, short, span, withQuery } from "./place";
 
-// useAnswer asks again when the mark changes, but at most once in two seconds, and not twice at a time.
-export function useAnswer<T>(path: string, mark: string | undefined): [T | null, string] {
-	const [value, setValue] = useState<T | null>(null);
+// useAnswer asks again when the mark changes, but at most once in two seconds, and not twice at a time. It returns the last answer, an error, and the
+// path that the answer is for.
+export function useAnswer<T>(path: string, mark: string | undefined): [T | null, string, string] {
+	const [[value, of], setValue] = useState<[T | null, string]>([null, ""]);
 	const [error, setError] = useState("");
-	const asked = useRef({ path: "", at: 0 });
+	const newest = useRef(mark), look = useRef(() => {});
+	newest.current = mark;
 	useEffect(() => {
-		if (!path) { setValue(null); return; }
+		if (!path) { setValue([null, ""]); return; }
 		const control = new AbortController();
-		const wait = asked.current.path === path ? Math.max(0, asked.current.at + 2000 - Date.now()) : 0;
-		const timer = setTimeout(() => {
-			asked.current = { path, at: Date.now() };
-			ask<T>(path, control.signal).then((v) => { setValue(v); setError(""); }).catch((e) => { if (!control.signal.aborted) setError(String(e.message)); });
-		}, wait);
-		return () => { clearTimeout(timer); control.abort(); };
-	}, [path, mark]);
-	return [value, error];
+		let timer: number | undefined, busy = false, at = 0, known: string | undefined | null = null; // known is the mark of the last question
+		look.current = () => {
+			if (busy || timer !== undefined || known === newest.current) return;
+			timer = window.setTimeout(() => {
+				timer = undefined;
+				busy = true;
+				at = Date.now();
+				known = newest.current;
+				ask<T>(path, control.signal).then((v) => { setValue([v, path]); setError(""); }).catch((e) => { if (!control.signal.aborted) setError(String(e.message)); })
+					.finally(() => { busy = false; if (!control.signal.aborted) look.current(); });
+			}, Math.max(0, at + 2000 - Date.now()));
+		};
+		look.current();
+		return () => { clearTimeout(timer); control.abort(); look.current = () => {}; };
+	}, [path]);
+	useEffect(() => look.current(), [mark]);
+	return [value, error, of];
 }
 
 type PodUse = { replica: string; attempt: number; gpus: number; times: number[]; cores: number[]; memory: number[]; gpu: number[]; gpuMemory: number[] };

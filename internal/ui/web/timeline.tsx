@@ -28,8 +28,8 @@ export function Timeline({ job }: { job: Job }) {
 
 function Bars(p: { r: Replica; end: number; percent: (t: number) => string; open: () => void }) {
 	const { r } = p, created = Date.parse(r.created), started = r.started ? Date.parse(r.started) : p.end;
-	const kind = r.exitCode === 0 ? "good" : r.exitCode !== undefined || r.phase === "Failed" ? "bad" : r.ended ? "gone" : "";
-	const how = r.exitCode !== undefined ? `exited with code ${r.exitCode}` : r.ended ? "was stopped" : r.started ? "runs" : "waits";
+	const kind = r.exitCode === 0 ? "good" : r.stopped ? "gone" : r.exitCode !== undefined || r.phase === "Failed" ? "bad" : r.ended ? "gone" : "";
+	const how = r.stopped ? `was stopped, exited with code ${r.exitCode}` : r.exitCode !== undefined ? `exited with code ${r.exitCode}` : r.ended ? "was stopped" : r.started ? "runs" : "waits";
 	const what = `${r.name}, attempt ${r.attempt + 1}, on ${r.node || "no node"}: ${how}${r.reason ? " (" + r.reason + ")" : ""}${r.restarts ? `, ${r.restarts} restarts` : ""}`;
 	const style = (a: number, b: number) => ({ left: p.percent(a), width: `calc(${p.percent(b)} - ${p.percent(a)})` });
 	return <>

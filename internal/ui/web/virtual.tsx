@@ -13,7 +13,7 @@ type Props = {
 	// row draws one row; range is told which rows are visible.
 	row: (index: number) => ComponentChildren;
 	range: (first: number, last: number) => void;
-	// show brings a row into view each time that jump changes; end keeps the end in view.
+	// show brings a row into view each time that jump changes, unless it is there; end keeps the end in view.
 	show?: number;
 	jump?: unknown;
 	end?: boolean;
@@ -48,7 +48,9 @@ export function Virtual(p: Props) {
 	useEffect(() => { p.range(first, last); }, [first, last, p.total]);
 	useLayoutEffect(() => { if (p.end) move(height); }, [p.end, height, view]);
 	useLayoutEffect(() => {
-		if (p.show !== undefined && p.show >= 0 && p.total > 0) move(Math.max(0, (p.show * p.rowHeight - view / 3) / scale));
+		if (p.show === undefined || p.show < 0 || p.total === 0) return;
+		const at = p.show * p.rowHeight, from = (box.current?.scrollTop ?? 0) * scale;
+		if (at < from || at + p.rowHeight > from + view) move(Math.max(0, (p.show * p.rowHeight - view / 3) / scale));
 	}, [p.jump, p.total > 0]);
 	const rows = [];
 	for (let i = first; i < last; i++) rows.push(p.row(i));
