@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/trainyard/trainyard/internal/testing/browser"
 	"github.com/trainyard/trainyard/internal/testing/local"
@@ -42,13 +43,18 @@ func (d desk) openDashboard(t *testing.T) *browser.Tab {
 	return browser.Open(t, link)
 }
 
-// TestTheDashboardChangesJobs looks at a training that fails, and does everything to it that a person can do in a browser.
+// TestTheDashboardChangesJobs looks at a training with torch that loses a worker, and does everything to it that a person can do in a browser.
 func TestTheDashboardChangesJobs(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	stage := stage(local.Folder(t))
 	file := filepath.Join(t.TempDir(), "job.yaml")
-	write(t, file, job("demo", 2, "echo attempt $TRAINYARD_ATTEMPT; [ $TRAINYARD_ATTEMPT != 0 ] || { "+stage.until("fail")+"; exit $RANK; }; "+stage.until("end")))
+	program, err := os.ReadFile("testdata/ddp.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(string(stage), "ddp.py"), string(program))
+	write(t, file, job("demo", 2, "[ $TRAINYARD_ATTEMPT != 0 ] || exec /usr/bin/python3 "+string(stage)+"/ddp.py "+string(stage)+"; "+stage.until("end")))
 	d.expect(d.types("submit", "-f", file), 0)
 	b := d.openDashboard(t)
 	b.GoTo("/?q=" + d.Namespace)
@@ -59,10 +65,17 @@ func TestTheDashboardChangesJobs(t *testing.T) {
 	path := b.Eval("location.pathname")
 	b.GoTo(path + "/timeline")
 	b.Shows("worker-0", "worker-1")
+	d.Eventually("both ranks train", func() error {
+		return found(d.types("logs", "demo").Stdout, "worker-0 | step 3 loss=", "worker-1 | step 3 loss=")
+	})
 	stage.give(t, "fail")
-	b.Becomes("document.querySelectorAll('.span.bad').length", func(n string) bool { return n == "1" }, "the worker that failed")
-	b.Click(".span.bad")
-	b.Shows("attempt 0")
+	failed, worker := time.Now(), `button.span.bad[aria-label^="worker-1, attempt 1,"]`
+	b.Becomes("document.querySelectorAll('"+worker+"').length", func(n string) bool { return n == "1" }, "the worker that failed")
+	t.Logf("the timeline shows the failure %.1f s after the training was told to fail", time.Since(failed).Seconds())
+	b.Click(worker)
+	b.Shows("RuntimeError: the shard <of rank 1> is broken")
+	b.GoTo(path + "/scalars")
+	b.Shows("loss")
 	b.GoTo(path)
 	b.Shows("Worker 1", "exited with code 1", "Running")
 
