@@ -66,7 +66,7 @@ func TestAJobCanBeReadWhenItIsGone(t *testing.T) {
 		"{name: long, annotations: {traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01}}", 1)
 	write(t, file, traced)
 	d.expect(types("submit", "-f", file), 0)
-	d.Eventually("the job and its line are recorded", func() error {
+	d.Eventually("the job, its line and the start of its pod are recorded", func() error {
 		parts, _ := filepath.Glob(filepath.Join(dir, "record", "v1", "jobs", "default", "*", "log", "0", "worker-0", "*", "0.log"))
 		text := ""
 		for _, part := range parts {
@@ -76,7 +76,7 @@ func TestAJobCanBeReadWhenItIsGone(t *testing.T) {
 			}
 			text += string(content)
 		}
-		return found(text+types("history").Stdout, "begins", "00-0af7", "long")
+		return found(text+types("history").Stdout+types("trace", "long").Stdout, "begins", "00-0af7", "long", `"name":"starting"`) // kubelet reports later than the container writes
 	})
 	up.Signal(syscall.SIGKILL)
 	up.Wait()
