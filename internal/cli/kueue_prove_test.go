@@ -3,6 +3,7 @@
 package cli_test
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -210,6 +211,12 @@ func (q queue) runsAsCounted(kind, name string, want int) {
 
 // Kueue waits until the pods of the job that gives way are gone.
 func (q queue) preempts() {
+	q.Eventually("the pods of the jobs before have ended", func() error {
+		if running := q.Kubectl("get", "pods", "--field-selector=status.phase=Running", "-o", "name"); running != "" {
+			return errors.New(running)
+		}
+		return nil
+	})
 	defer q.OneJobAtATime()()
 	q.Kubectl("patch", "clusterqueue", "all", "--type=merge", "-p", `{"spec":{"preemption":{"withinClusterQueue":"LowerPriority"}}}`)
 	q.train("patient", queued)
