@@ -52,7 +52,7 @@ prove: setup
 		-count 1 -timeout 30m ./internal/controller
 	$(GO) test -vet=off -tags prove -run 'TestTheChartOnACluster$$' -count 1 -timeout 20m ./cmd/trainyard-operator
 	$(GO) test -vet=off -run 'TestTwoGangsThatFitOneAtATime$$' -timeout 30m ./internal/controller -gangs 50
-	$(GO) test -vet=off -tags prove -run 'TestVolcano$$' -v -count 1 -timeout 2h ./internal/controller
+	$(GO) test -vet=off -tags prove -run 'TestOtherSchedulers$$' -v -count 1 -timeout 2h ./internal/controller
 	$(GO) test -vet=off -tags prove -ldflags '$(LDFLAGS)' -run 'TestKueue$$' -v -count 1 -timeout 2h ./internal/cli
 	TRAINYARD_PROVE=1 $(GO) test -vet=off -run 'TestEveryLineSurvivesAKilledRecorder$$' -v -count 1 -timeout 30m ./internal/cli
 

@@ -4,7 +4,9 @@ package controller_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -18,23 +20,55 @@ import (
 	"github.com/trainyard/trainyard/internal/testing/local"
 )
 
-// Volcano's scheduler, built from its module, places gangs that fit one at a time, as kube-scheduler does in TestTwoGangsThatFitOneAtATime. A
-// gang that does not fit says why, and a member that comes back alone gets a place.
-func TestVolcano(t *testing.T) {
-	const module = "volcano.sh/volcano"
-	program, source := local.Tool(t, "schedulers", module+"/cmd/scheduler"), local.Source(t, "schedulers", module)
-	w := worldOn(t, local.Start(t, cluster.Options{}))
-	w.Kubectl("apply", "--server-side", "-f", filepath.Join(source, "config/crd/volcano/bases"))
-	run(t, program, volcanoArguments(source, w.Kubeconfig())...)
-	w.openQueue()
-	w.operateWith(func(o *controller.Options) { o.GangScheduler = manifest.GangVolcano })
-	w.twoGangs(w.places(4), 5)
-	w.tooLarge()
-	w.oneReturns()
+// Coscheduling and Volcano, built from their modules, place gangs that fit one at a time, as kube-scheduler does in
+// TestTwoGangsThatFitOneAtATime. A gang that does not fit says why, and a member that comes back alone gets a place.
+func TestOtherSchedulers(t *testing.T) {
+	for _, row := range []struct {
+		name, module string
+		definitions  string // below the module
+		arguments    func(t *testing.T, source, kubeconfig string) []string
+		prepare      func(*world)
+	}{
+		{manifest.GangCoscheduling, "sigs.k8s.io/scheduler-plugins", "manifests/coscheduling/crd.yaml", coschedulingArguments, func(*world) {}},
+		{manifest.GangVolcano, "volcano.sh/volcano", "config/crd/volcano/bases", volcanoArguments, (*world).openQueue},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			program, source := local.Tool(t, "schedulers", row.module+"/cmd/scheduler"), local.Source(t, "schedulers", row.module)
+			w := worldOn(t, local.Start(t, cluster.Options{}))
+			w.Kubectl("apply", "--server-side", "-f", filepath.Join(source, row.definitions))
+			run(t, program, row.arguments(t, source, w.Kubeconfig())...)
+			row.prepare(w)
+			w.operateWith(func(o *controller.Options) { o.GangScheduler = row.name })
+			w.twoGangs(w.places(4), 5)
+			w.tooLarge()
+			w.oneReturns()
+		})
+	}
+}
+
+// coschedulingArguments are those of a second scheduler, configured as its documentation says.
+func coschedulingArguments(t *testing.T, _, kubeconfig string) []string {
+	file := filepath.Join(t.TempDir(), "scheduler.yaml")
+	config := fmt.Sprintf(`apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+leaderElection: {leaderElect: false}
+clientConnection: {kubeconfig: %s}
+profiles:
+- schedulerName: %s
+  plugins:
+    multiPoint: {enabled: [{name: Coscheduling}]}
+    queueSort: {enabled: [{name: Coscheduling}], disabled: [{name: "*"}]}
+  pluginConfig: [{name: Coscheduling, args: {permitWaitingTimeSeconds: 10}}]
+`, kubeconfig, manifest.GangCoscheduling)
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// Coscheduling does not look again at a gang that did not fit when pods have ended, but after this time: five minutes if nobody says it.
+	return []string{"--config=" + file, "--secure-port=0", "--pod-max-in-unschedulable-pods-duration=5s"}
 }
 
 // volcanoArguments are those of Volcano's scheduler with the configuration that its chart ships.
-func volcanoArguments(source, kubeconfig string) []string {
+func volcanoArguments(_ *testing.T, source, kubeconfig string) []string {
 	return []string{
 		"--kubeconfig=" + kubeconfig, "--scheduler-conf=" + filepath.Join(source, "installer/helm/chart/volcano/config/volcano-scheduler.conf"),
 		"--leader-elect=false", "--cache-dumper=false",
