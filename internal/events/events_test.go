@@ -122,6 +122,9 @@ func TestAnEventIsTriedAgainWhereThatHelps(t *testing.T) {
 	outage := slices.Repeat([]error{apierrors.NewInternalError(context.DeadlineExceeded)}, 7) // which are two minutes
 	server := &apiServer{answers: outage, stored: make(chan *corev1.Event, 1)}
 	NewRecorder(server).store(t.Context(), demo.New(corev1.EventTypeNormal, "A", "", ""))
+	if len(server.stored) != 1 {
+		t.Fatal("the event was given up")
+	}
 	if e := <-server.stored; e.Reason != "A" {
 		t.Errorf("stored is %v", e)
 	}

@@ -230,10 +230,6 @@ var mutants = []mutant{
 		" || slices.Contains(lostWithNode, end.Reason) && end.ExitCode != 0 {", " {", "job TestFailures", "",
 	},
 	{
-		"any number of replicas is accepted", "job/rejection.go",
-		"TooManyReplicas(); found {", "TooManyReplicas(); found && false {", "job TestAJobOfTooManyReplicas", "",
-	},
-	{
 		"a large job sends all its requests at the same time", "controller/act.go",
 		"min(size, n-done, maxInFlight)", "min(size, n-done)", "controller TestBatchesHaveALimit", "",
 	},
